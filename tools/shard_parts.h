@@ -13,6 +13,7 @@
 /// Throws Error{usage} for options that cannot be of a part. Call it in Tool::check().
 inline void check_part(const vfm::cli::PartOptions& part, bool force, bool dry_run,
                        const std::string& report) {
+  part.check();
   if (part.choice.whole()) return;
   if (force)
     vfm::fail_usage(
@@ -23,14 +24,15 @@ inline void check_part(const vfm::cli::PartOptions& part, bool force, bool dry_r
 
 /// Returns the parts of a tool, such as "caption", or nullopt without --part. `output` is the
 /// folder of --output, or empty. `ffmpeg` is media::ffmpeg_version(). Throws Error{usage}.
-inline std::optional<vfm::shard::PartTask> part_work(const std::string& tool,
-                                                     const vfm::cli::PartOptions& part,
-                                                     const std::string& output,
-                                                     const std::vector<std::string>& inputs,
-                                                     const std::string& ffmpeg) {
+inline std::optional<vfm::shard::PartTask> part_work(
+    const std::string& tool, const vfm::cli::PartOptions& part, const std::string& output,
+    const std::vector<std::string>& inputs, const std::string& ffmpeg, vfm::Progress& progress) {
   if (part.choice.whole()) return std::nullopt;
-  return vfm::shard::PartTask{vfm::shard::part_directory(output, inputs),
-                              tool,
-                              part.choice,
-                              {{"ffmpeg", ffmpeg.substr(0, ffmpeg.find('\n'))}}};
+  vfm::shard::PartTask task{vfm::shard::part_directory(output, inputs),        tool, part.choice,
+                            {{"ffmpeg", ffmpeg.substr(0, ffmpeg.find('\n'))}}, "",   &progress};
+  if (inputs.size() == 1 && vfm::shard::ListedClips::are_in(inputs[0])) task.clips = inputs[0];
+  if (part.choice.follow && task.clips.empty())
+    vfm::fail_usage(
+        "--follow waits for parts of vfm-clip: give one folder with its list as the input");
+  return task;
 }

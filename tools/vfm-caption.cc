@@ -55,6 +55,8 @@ class CaptionTool : public vfm::cli::Tool {
     columns_.add(options);
     options.group("Output");
     part_.add(options);
+    part_.add_follow(options);
+    part_.add_waiting(options);
     report_.add(options, "write a page with clips and their captions");
     vfm::cli::add_dry_run(options, dry_run_);
     add_source_options(options);
@@ -101,7 +103,7 @@ class CaptionTool : public vfm::cli::Tool {
     options_.inputs = columns_.input.resolved();
     options_.directory = columns_.output.directory;
     part_work_ = part_work("caption", part_, options_.directory, options_.inputs,
-                           vfm::media::ffmpeg_version());
+                           vfm::media::ffmpeg_version(), context.progress);
     options_.parts = part_work_ ? &*part_work_ : nullptr;
     options_.force = columns_.output.force;
     options_.limits.member = columns_.member.bytes;

@@ -53,15 +53,10 @@ class ClipTool : public vfm::cli::Tool {
     options.group("Work");
     jobs_.add(options);
     part_.add(options);
+    part_.add_waiting(options);
     add_folder_options(options);
     hwaccel_.add(options);
     device_.add_workers(options);
-    vfm::cli::add_bytes_option(options, "--ahead", options_.ahead_bytes,
-                               "memory of each job for frames that wait for an encoder")
-        .manual(
-            "If there are fewer videos than jobs (*-j*), frames that wait for an encoder take at "
-            "most this memory for each job. With 0, a video has one encoder at a time. The output "
-            "is the same. See MEMORY in *vfm-clips*(7).");
     input_limits_.add(options);
     input_limits_.add_isolation(options);
   }
@@ -317,6 +312,7 @@ class ClipTool : public vfm::cli::Tool {
   /// Refuses what cannot be of a part: the list has the inputs and the size of shards, and what
   /// needs the whole input belongs to the work after all parts.
   void check_part() {
+    part_.check();
     if (part_.choice.whole()) return;
     if (!input_.inputs.empty())
       vfm::fail_usage("--part takes its videos from the list in '{}'; leave out '{}'",

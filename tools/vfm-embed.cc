@@ -42,6 +42,7 @@ class EmbedTool : public vfm::cli::Tool {
     columns_.add(options);
     vfm::cli::add_dry_run(options, dry_run_);
     part_.add(options);
+    part_.add_follow(options);
     options.group("Clips");
     options.add("--video", video_, "builtin:look|DIR|none", "encoder of clips")
         .check(vfm::cli::not_empty)
@@ -161,8 +162,8 @@ class EmbedTool : public vfm::cli::Tool {
     vfm::share::Slots slots = context.slots(columns_.jobs);
     embed_.inputs = columns_.input.resolved();
     embed_.directory = columns_.output.directory;
-    part_work_ =
-        part_work("embed", part_, embed_.directory, embed_.inputs, vfm::media::ffmpeg_version());
+    part_work_ = part_work("embed", part_, embed_.directory, embed_.inputs,
+                           vfm::media::ffmpeg_version(), context.progress);
     embed_.parts = part_work_ ? &*part_work_ : nullptr;
     embed_.force = columns_.output.force;
     embed_.video = video_ != "none";

@@ -70,6 +70,7 @@ class PackTool : public vfm::cli::Tool {
     options.group("Work");
     jobs_.add(options);
     part_.add(options);
+    part_.add_follow(options);
     device_.add_workers(options).everyday();
     hwaccel_.add(options);
     member_.add(options);
@@ -124,8 +125,8 @@ class PackTool : public vfm::cli::Tool {
     else
       options_.clip.hardware = engines_.decoder(hwaccel_);
     options_.output = output_.directory;
-    part_work_ =
-        part_work("pack", part_, options_.output, options_.inputs, vfm::media::ffmpeg_version());
+    part_work_ = part_work("pack", part_, options_.output, options_.inputs,
+                           vfm::media::ffmpeg_version(), context.progress);
     options_.parts = part_work_ ? &*part_work_ : nullptr;
     options_.force = output_.force;
     options_.limits.member = member_.bytes;

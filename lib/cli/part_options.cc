@@ -42,4 +42,33 @@ OptionRow& PartOptions::add(Options& options) {
           "of parts, too. See PARTS in *vfm-clip-list*(1).");
 }
 
+void PartOptions::add_follow(Options& options) {
+  options
+      .parsed(
+          "--follow", [this](const std::string& text) { choice.follow = parse_seconds(text); },
+          "TIME", "with --part: wait for parts of earlier programs")
+      .needs(options.row("--part"))
+      .manual(
+          "Begin a part as soon as earlier programs have done the parts that it needs, and wait "
+          "for "
+          "these. Give up if for _TIME_, such as _1h_, none of them was done, and no process that "
+          "works at them gave a sign of life. See PARTS THAT FOLLOW in *vfm-clip-list*(1).");
+}
+
+void PartOptions::add_waiting(Options& options) {
+  options
+      .parsed(
+          "--waiting", [this](const std::string& text) { choice.waiting = parse_bytes(text); },
+          "SIZE", "with --part auto: be at most this far ahead")
+      .needs(options.row("--part"))
+      .manual(
+          "Begin no part while finished parts of more bytes than _SIZE_ wait for programs that "
+          "follow. See PARTS THAT FOLLOW in *vfm-clip-list*(1).");
+}
+
+void PartOptions::check() const {
+  if (choice.waiting && choice.kind != parts::PartChoice::Kind::automatic)
+    fail_usage("--waiting is for --part auto: a single part does not wait for other programs");
+}
+
 }  // namespace vfm::cli

@@ -129,11 +129,45 @@ class PartsOfList {
     options_.shard_bytes = list.shard_bytes;
     ClipOptions chosen = options_;
     choose_encoders(chosen.recipe);
-    settings_ = dump_json(clip_settings(chosen));
+    settings_ = clip_settings(chosen);
+  }
+
+  /// What all processes agree on.
+  parts::RunTerms terms() const {
+    parts::RunTerms terms;
+    terms.settings = settings_;
+    for (const auto& [member, option] : {std::pair("detector", "--detector-model"),
+                                         {"detector_model", "--detector-model"},
+                                         {"threshold", "--threshold"},
+                                         {"gradual", "--no-gradual"},
+                                         {"stitch", "--stitch"},
+                                         {"stitch_model", "--stitch"},
+                                         {"stitch_sound", "--stitch-sound"},
+                                         {"min_seconds", "--min-length"},
+                                         {"max_seconds", "--max-length"},
+                                         {"stride", "--stride"},
+                                         {"stream", "--stream"},
+                                         {"encoder", "--encoder"},
+                                         {"preset", "--encoder"},
+                                         {"hdr_encoder", "--encoder"},
+                                         {"smart_encoder", "--encoder"},
+                                         {"encode", "--smart-cut"},
+                                         {"hdr", "--keep-hdr"},
+                                         {"quality", "--quality"},
+                                         {"audio", "--audio"},
+                                         {"scale", "--scale"},
+                                         {"fps", "--fps"},
+                                         {"crop", "--crop"},
+                                         {"deinterlace", "--no-deinterlace"}})
+      terms.options[std::string("recipe.") + member] = option;
+    terms.options["verify"] = "--verify";
+    terms.options["names"] = "--readable-names";
+    return terms;
   }
 
   std::string digest_of(int part) const {
-    return hash_hex(settings_ + io::hash_file(parts::list_path(options_.directory, part)));
+    return hash_hex(dump_json(settings_) +
+                    io::hash_file(parts::list_path(options_.directory, part)));
   }
 
   /// Returns false if the part failed, or if another process has taken it.
@@ -194,17 +228,19 @@ class PartsOfList {
   share::Slots& slots_;
   Progress& progress_;
   io::ManifestWriter& manifest_;
-  std::string settings_;
+  Json settings_;
 };
 
 }  // namespace
 
 long run_parts(const ClipOptions& options, const parts::PartChoice& choice, share::Slots& slots,
                Progress& progress, io::ManifestWriter& manifest) {
-  parts::PartRun run(options.directory, "clip", choice);
   const std::optional<parts::ClipList> list = parts::read_list(options.directory);
-  if (!list) fail_usage("'{}' has no list; make one with vfm-clip list", options.directory);
+  if (!list)
+    fail_usage("'{}' has no list of parts; make it with: vfm-clip list VIDEO... -o {} -n N",
+               options.directory, options.directory);
   PartsOfList work(options, *list, slots, progress, manifest);
+  parts::PartRun run(options.directory, "clip", choice, work.terms(), false, progress);
   long failed = 0;
   while (std::optional<parts::Part> part =
              run.next([&](int number) { return work.digest_of(number); })) {

@@ -215,22 +215,17 @@ Outcome work_on(const ColumnJob& job, Item& item) {
 /// Reads the manifest and decides, in order, what to do with each record.
 class Items {
  public:
-  /// With `part`, takes only the shards of that part.
+  Items(const ColumnJob& job, const std::vector<std::string>& inputs)
+      : job_(job), reader_(inputs, bad(), job.reads, shard::ListedClips::Later::marked) {}
+  /// The shards of a part.
   Items(const ColumnJob& job, const std::vector<std::string>& inputs,
-        std::function<bool(const io::Record&)> takes = nullptr)
-      : job_(job),
-        takes_(std::move(takes)),
-        reader_(
-            inputs, [this](io::Fault fault) { bad_.push_back(std::move(fault)); },
-            job.column == "caption" ? std::vector<std::string>()
-                                    : std::vector<std::string>{"caption"}) {}
+        const shard::PartShards& shards)
+      : job_(job), reader_(shards, inputs, bad(), shard::ListedClips::Later::marked) {}
 
   std::optional<Item> next() {
     if (ended_) return std::nullopt;
     Item item;
-    do
-      item.record = reader_.next();
-    while (item.record && takes_ && !takes_(*item.record));
+    item.record = reader_.next();
     item.before = std::exchange(bad_, {});
     if (!item.record) {
       ended_ = true;
@@ -259,8 +254,11 @@ class Items {
                                      other->second, item.column_path);
   }
 
+  io::OnFault bad() {
+    return [this](io::Fault fault) { bad_.push_back(std::move(fault)); };
+  }
+
   const ColumnJob& job_;
-  std::function<bool(const io::Record&)> takes_;
   Errors bad_;
   shard::ShardInput reader_;
   std::map<std::string, std::string> taken_;  // column path -> shard
@@ -299,14 +297,21 @@ class ColumnParts {
   ColumnParts(const ColumnJob& job, const std::vector<std::string>& inputs, share::Slots& slots)
       : job_(job), inputs_(inputs), slots_(slots) {}
 
-  std::string digest(int part, int parts) {
-    if (digests_.empty()) read_digests(parts);
-    return digests_[part];
+  long run(io::ManifestWriter& manifest) {
+    shard::PartSteps steps;
+    steps.terms.reads = job_.reads;
+    if (job_.awaits && job_.parts->choice.follow) steps.terms.awaits = job_.reads;
+    steps.terms.settings = job_.common;
+    steps.terms.options = job_.options;
+    steps.digest_of = [this](int part, int parts) { return digest(part, parts); };
+    steps.make = [this](const parts::Part&, const shard::PartShards& shards,
+                        shard::PartOutput& output) { return make(shards, output); };
+    return shard::for_each_part(*job_.parts, manifest, steps);
   }
 
-  io::InputStreams make(const parts::Part& part, int parts, shard::PartOutput& output) const {
-    Items items(job_, inputs_,
-                [&](const io::Record& record) { return part_of(record, parts) == part.number(); });
+ private:
+  io::InputStreams make(const shard::PartShards& shards, shard::PartOutput& output) const {
+    Items items(job_, inputs_, shards);
     share::for_each_ordered<Item, Outcome>(
         slots_, [&] { return items.next(); }, [&](Item& item) { return work_on(job_, item); },
         [&](Outcome& outcome) {
@@ -321,26 +326,22 @@ class ColumnParts {
     return items.streams();
   }
 
- private:
-  /// Records that are no shards are of no part.
-  static int part_of(const io::Record& record, int parts) {
-    const auto path = get_string(record.json, "path");
-    return record.kind == "shard" && path ? parts::part_of_shard(*path, parts) : -1;
-  }
-
-  void read_digests(int parts) {
+  /// Reads the digests of all parts at once, or of the only part that is done here.
+  std::string digest(int part, int parts) {
+    if (!digests_.empty()) return digests_[part];
     const std::optional<int> only = job_.parts->choice.part;
-    if (only) digests_[*only];
-    Items items(job_, inputs_, [&](const io::Record& record) {
-      const int part = part_of(record, parts);
-      return part >= 0 && (!only || part == *only);
-    });
+    Items items(job_, inputs_);
     while (std::optional<Item> item = items.next()) {
-      if (!item->record) continue;
-      std::string& digest = digests_[part_of(*item->record, parts)];
-      digest = hash_hex(digest + io::base_name(item->record->path()) + input_of(*item->record));
+      const auto path = item->record && item->record->kind == "shard"
+                            ? get_string(item->record->json, "path")
+                            : std::nullopt;
+      const int number = path ? parts::part_of_shard(*path, parts) : -1;
+      if (number < 0 || (only && number != *only)) continue;
+      std::string& digest = digests_[number];
+      digest = hash_hex(digest + io::base_name(*path) + input_of(*item->record));
     }
     digests_[-1];  // read, though no shard may have come
+    return digests_[part];
   }
 
   /// Returns what decides the bytes of a shard's column. A shard that cannot be read is another
@@ -361,21 +362,11 @@ class ColumnParts {
   std::map<int, std::string> digests_;
 };
 
-long run_parts(const ColumnJob& job, const std::vector<std::string>& inputs, share::Slots& slots,
-               io::ManifestWriter& manifest) {
-  ColumnParts work(job, inputs, slots);
-  return shard::for_each_part(*job.parts, manifest,
-                              {[&](int part, int parts) { return work.digest(part, parts); },
-                               [&](const parts::Part& part, int parts, shard::PartOutput& output) {
-                                 return work.make(part, parts, output);
-                               }});
-}
-
 }  // namespace
 
 long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs,
                     share::Slots& slots, io::ManifestWriter& manifest) {
-  if (job.parts) return run_parts(job, inputs, slots, manifest);
+  if (job.parts) return ColumnParts(job, inputs, slots).run(manifest);
   Items items(job, inputs);
   std::optional<io::ErrorLog> errors;
   Errors early;  // errors before the log's directory is known
@@ -400,7 +391,7 @@ long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs
         }
         if (!outcome.record) return;
         if (outcome.shard && job.done) job.done(*outcome.record);
-        manifest.write(outcome.record->json);
+        if (!outcome.shard || shard::counts(*outcome.record)) manifest.write(outcome.record->json);
       },
       column_weight);
   if (!errors) open_log(".");

@@ -43,9 +43,20 @@ struct ColumnJob {
   /// Columns whose tars the job does not read. If one of these columns is added after a run, the
   /// next run does not make the job's column again.
   std::vector<std::string> unread = {};
+  /// Columns of other programs that the job reads, such as "caption". If such a program has parts
+  /// in a folder of the input, they come first.
+  std::vector<std::string> reads = {};
+  /// If true, and job.parts follows the parts of other programs, waits for parts of `reads` also if
+  /// there are none yet.
+  bool awaits = false;
   shard::ReadLimits limits;
   /// Returns all that affects the bytes of the column: options, versions, and fields of the record.
   std::function<Json(const io::Record&)> settings;
+  /// What of `settings` does not depend on the record. Processes with other such settings cannot
+  /// do parts of one work.
+  HeldJson common = {};
+  /// The option that sets a member of `common`, for messages.
+  std::map<std::string, std::string> options = {};
   /// Reads all samples of a shard, and adds a sample to the column for each of them. After the
   /// call, the job adds the reader's faults to ColumnNotes::errors. Throws Error if the shard gets
   /// no column.
@@ -60,8 +71,7 @@ struct ColumnJob {
   /// Called for each shard in order, after the column is made and before the record is written. May
   /// be empty.
   std::function<void(const io::Record&)> done;
-  /// The parts of the work, or null for the whole work. The part of a shard is
-  /// parts::part_of_shard() of its file.
+  /// The parts of the work, or null for the whole work.
   const shard::PartTask* parts = nullptr;
   /// Called after the last shard, with the reason why the input is incomplete, or with "" if it is
   /// complete. May be empty.
@@ -73,8 +83,10 @@ bool unanswered(const io::Fault& fault);
 
 /// Runs `job` over the shards of `inputs`, which have the forms of shard/shard_input.h. Writes
 /// records to standard output in the order of the input, and errors to COLUMN-errors.jsonl in the
-/// folder of the columns. Records of kinds other than "shard" are written unchanged. Returns the
-/// number of errors. Throws Stopped. If the input is incomplete or has no shard, throws Error.
+/// folder of the columns. Records of kinds other than "shard" are written unchanged. Shards of a
+/// folder of clips that do not count (shard/listed_clips.h) get a column, and their records are not
+/// written. Returns the number of errors. Throws Stopped. If the input is incomplete or has no
+/// shard, throws Error.
 ///
 /// With job.parts, writes the files of shard/part_output.h instead of the errors, drops records of
 /// other kinds, and returns the number of errors that may pass.

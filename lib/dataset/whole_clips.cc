@@ -48,7 +48,7 @@ class JoinedColumn {
   JoinedColumn(const std::string& directory, std::string tool)
       : directory_(directory),
         tool_(std::move(tool)),
-        parts_(parts::count_parts(directory, tool_).value_or(1)),
+        run_(parts::read_run_file(directory, tool_).value_or(parts::RunFile{1})),
         records_(directory),
         failed_(directory) {
     shard::for_each_joined_record(directory, tool_, [&](const Json& record) {
@@ -59,37 +59,38 @@ class JoinedColumn {
     });
   }
 
-  /// Adds the column and the fields of the program. `name` is the shard's, relative to the folder.
-  void add_to(const std::string& name, Json& record) const {
+  /// Adds the column and the fields of the program. `name` is the shard's, relative to the folder,
+  /// and `clip_part` the part of vfm-clip that wrote it.
+  void add_to(const std::string& name, int clip_part, Json& record) const {
     const auto found = records_.find(name);
     if (!found) {
       if (failed_.find(io::base_name(name))) return;
       fail(
           "the parts of vfm-{} were complete before '{}' was there; remove '{}', do them again, "
           "then join again",
-          tool_, record.at("path").get<std::string>(), marker_of(name));
+          tool_, record.at("path").get<std::string>(), marker_of(name, clip_part));
     }
     Json made = parse_json(*found, "a temporary file");
-    const std::string folder = io::dir_name(marker_of(name));
+    const std::string marker = marker_of(name, clip_part), folder = io::dir_name(marker);
     std::string tar;
     shard::read_of_part(folder, io::join_path(folder, "manifest.jsonl"),
                         [&] { tar = made.at("columns").at(tool_).get<std::string>(); });
     if (!io::file_exists(tar))
-      fail("'{}' is missing; remove '{}', and do this part of vfm-{} again", tar, marker_of(name),
-           tool_);
+      fail("'{}' is missing; remove '{}', and do this part of vfm-{} again", tar, marker, tool_);
     record["columns"][tool_] = tar;
     add_members(record, made);
   }
 
  private:
   /// Returns the marker of the part that has the shard.
-  std::string marker_of(const std::string& name) const {
-    const int part = parts::part_of_shard(name, parts_);
+  std::string marker_of(const std::string& name, int clip_part) const {
+    const int part =
+        run_.of_clips ? clip_part % run_.parts : parts::part_of_shard(name, run_.parts);
     return io::join_path(parts::part_folder(directory_, tool_, part), "done.json");
   }
 
   std::string directory_, tool_;
-  int parts_;
+  parts::RunFile run_;
   io::FirstNames records_;  // name of the shard -> its record
   io::FirstNames failed_;   // file names of inputs with errors
 };
@@ -206,7 +207,7 @@ void write_clips(const std::string& directory, const std::vector<std::string>& t
   std::int64_t twins = 0;
   shard::ListedClips listed(directory, directory);
   if (!listed.missing().empty()) fail("{}; nothing is joined", listed.missing());
-  listed.on_duplicate([&](const shard::ListedClips::Duplicate& one) {
+  listed.on_duplicate([&](const shard::DuplicateSource& one) {
     duplicates.add(
         dump_json({{"source", one.source}, {"first", one.first}, {"source_hash", one.hash}}) +
         "\n");
@@ -219,7 +220,7 @@ void write_clips(const std::string& directory, const std::vector<std::string>& t
     Json joined = record->json;
     const std::string name = shard::named_in(directory, joined).at("path");
     for (const JoinedColumn& column : columns)
-      column.add_to(name, joined);
+      column.add_to(name, listed.part(), joined);
     clips.add(dump_json(shard::named_in(directory, joined)) + "\n");
   }
   clips.update();

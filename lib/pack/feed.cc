@@ -62,12 +62,15 @@ Json sources_of(const ClipShard& shard) {
 }
 
 PackFeed::PackFeed(const std::vector<std::string>& inputs, const shard::ReadLimits& limits,
-                   Finished finished, Takes takes)
-    : limits_(limits),
-      finished_(std::move(finished)),
-      takes_(std::move(takes)),
-      input_(inputs, [this](io::Fault fault) { bad_.push_back(std::move(fault)); },
-             {"caption", "embed"}) {}
+                   Finished finished, const shard::PartShards* part)
+    : limits_(limits), finished_(std::move(finished)), input_(open(inputs, part)) {}
+
+shard::ShardInput PackFeed::open(const std::vector<std::string>& inputs,
+                                 const shard::PartShards* part) {
+  const auto bad = [this](io::Fault fault) { bad_.push_back(std::move(fault)); };
+  if (part) return shard::ShardInput(*part, inputs, bad);
+  return shard::ShardInput(inputs, bad, {"caption", "embed"});
+}
 
 PackFeed::~PackFeed() = default;
 
@@ -136,10 +139,7 @@ void PackFeed::take_name(const ClipShard& shard, const std::string& split) {
 }
 
 std::optional<PackWork> PackFeed::next_shard() {
-  std::optional<io::Record> record;
-  do
-    record = input_.next();
-  while (record && takes_ && !takes_(*record));
+  std::optional<io::Record> record = input_.next();
   PackWork work;
   work.errors = std::exchange(bad_, {});
   if (!record) return work.errors.empty() ? std::nullopt : std::optional(std::move(work));

@@ -19,6 +19,7 @@
 #include "shard/columns.h"
 #include "shard/listed_clips.h"
 #include "shard/name_table.h"
+#include "shard/part_shards.h"
 #include "shard/sample.h"
 #include "shard/shard_input.h"
 
@@ -58,17 +59,16 @@ class PackFeed {
   /// A function that returns the splits of a shard if an earlier run finished the shard. For an
   /// unfinished shard, returns an empty list.
   using Finished = std::function<std::vector<std::string>(const ClipShard&)>;
-  /// A function that returns whether the feed takes a record.
-  using Takes = std::function<bool(const io::Record&)>;
   /// `finished` is called for each shard. Finished shards give only the steps `begin` and `end`.
-  /// `takes` may be null.
+  /// With `part`, takes only the shards of the part.
   PackFeed(const std::vector<std::string>& inputs, const shard::ReadLimits& limits,
-           Finished finished, Takes takes = nullptr);
+           Finished finished, const shard::PartShards* part = nullptr);
   ~PackFeed();
   std::optional<PackWork> next();
   io::InputStreams streams() const { return input_.streams(); }
 
  private:
+  shard::ShardInput open(const std::vector<std::string>& inputs, const shard::PartShards* part);
   std::optional<PackWork> next_shard();
   /// Returns the shard of a record. If the record is unusable, throws Error, whose message does not
   /// contain the path.
@@ -79,7 +79,6 @@ class PackFeed {
 
   shard::ReadLimits limits_;
   Finished finished_;
-  Takes takes_;
   std::vector<io::Fault> bad_;
   shard::ShardInput input_;
   shard::NameTable paths_;

@@ -59,6 +59,23 @@ Json settings_of(const PackOptions& options, const models::VideoTokenizer& token
   return settings;
 }
 
+/// parts::RunTerms::options.
+std::map<std::string, std::string> option_names() {
+  return {{"tokenizer", "--tokenizer"},
+          {"tokenizer.compute", "--compute"},
+          {"tokenizer.channels", "--channels"},
+          {"tokenizer.time_factor", "--time-factor"},
+          {"tokenizer.space_factor", "--space-factor"},
+          {"size", "--size"},
+          {"frames", "--frames"},
+          {"windows", "--windows"},
+          {"overlap", "--overlap"},
+          {"fps", "--fps"},
+          {"crop", "--crop"},
+          {"seed", "--seed"},
+          {"device", "--device"}};
+}
+
 void check(const shard::Sample& sample) {
   shard::SampleView view{sample.key, {}};
   for (const shard::Member& member : sample.members)
@@ -152,33 +169,32 @@ class Run {
   }
 
   long run_parts() {
+    // Latents that were made without parts. Those of parts have their settings in run.json.
+    if (!parts::read_run_file(options_.output, "pack"))
+      PackFolder::check_settings(options_.output, settings_);
     progress_.start("samples", 0);
-    const long failed = shard::for_each_part(
-        *options_.parts, manifest_,
-        {[this](int part, int parts) { return digest(part, parts); },
-         [this](const parts::Part& part, int parts, shard::PartOutput& output) {
-           return make_part(part, parts, output);
-         }});
+    shard::PartSteps steps;
+    steps.terms.reads = {"caption", "embed", "score"};
+    steps.terms.settings = settings_;
+    steps.terms.options = option_names();
+    steps.without_later = true;  // a key is in one shard of latents
+    steps.digest_of = [this](int part, int parts) { return digest(part, parts); };
+    steps.make = [this](const parts::Part& part, const shard::PartShards& shards,
+                        shard::PartOutput& output) { return make_part(part, shards, output); };
+    const long failed = shard::for_each_part(*options_.parts, manifest_, steps);
     if (options_.workers) options_.workers->finished();
     return failed;
   }
 
-  /// Records that are no shards are of no part.
-  static int part_of(const io::Record& record, int parts) {
-    const auto path = get_string(record.json, "path");
-    return record.kind == "shard" && path ? parts::part_of_shard(*path, parts) : -1;
-  }
-
-  io::InputStreams make_part(const parts::Part& part, int parts, shard::PartOutput& output) {
+  io::InputStreams make_part(const parts::Part& part, const shard::PartShards& shards,
+                             shard::PartOutput& output) {
     if (!folder_)
       folder_.emplace(options_.output, settings_, tokenizer_->channels(), false,
                       PackFolder::Use::part);
     io::write_file(part.path(kTokenizerFile),
                    dump_json_pretty(latent_tokenizer(*tokenizer_).to_json()));
-    PackFeed feed(
-        options_.inputs, options_.limits,
-        [this](const ClipShard& shard) { return find_finished(shard); },
-        [&](const io::Record& record) { return part_of(record, parts) == part.number(); });
+    const auto finished = [this](const ClipShard& shard) { return find_finished(shard); };
+    PackFeed feed(options_.inputs, options_.limits, finished, &shards);
     output_ = &output;
     pack(feed, part.folder());
     keys_.reset();
@@ -186,21 +202,20 @@ class Run {
     return feed.streams();
   }
 
-  /// Returns the digest of a part: of the settings, and of the tars of its shards. Refuses other
-  /// settings here, as the marker of a part with another digest is removed.
+  /// Returns the digest of a part: of the settings, and of the tars of its shards. Reads those of
+  /// all parts at once.
   std::string digest(int part, int parts) {
     if (!digests_.empty()) return digests_[part];
-    PackFolder::check_settings(options_.output, settings_);
     const std::optional<int> only = options_.parts->choice.part;
     const auto add = [&](const ClipShard& shard) {
-      std::string& text = digests_[parts::part_of_shard(shard.path, parts)];
-      text = hash_hex(text + shard.name + dump_json(made_from(shard)));
+      const int number = parts::part_of_shard(shard.path, parts);
+      if (!only || number == *only) {
+        std::string& text = digests_[number];
+        text = hash_hex(text + shard.name + dump_json(made_from(shard)));
+      }
       return std::vector<std::string>{shard.split};  // its samples are not read
     };
-    PackFeed feed(options_.inputs, options_.limits, add, [&](const io::Record& record) {
-      const int number = part_of(record, parts);
-      return number >= 0 && (!only || number == *only);
-    });
+    PackFeed feed(options_.inputs, options_.limits, add);
     while (feed.next()) {
     }
     digests_[-1];  // read, though no shard may have come

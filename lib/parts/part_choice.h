@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -31,6 +32,11 @@ struct PartChoice {
   std::optional<double> lease_seconds;
   /// What the markers call this node, from VFM_NODE_KIND: nodes of one kind do a part equally fast.
   std::string node_kind;
+  /// Seconds for which a process waits for parts of earlier programs that do not move (--follow).
+  /// Without, it does not wait.
+  std::optional<double> follow;
+  /// Bytes of finished parts that the programs which follow may not have done yet (--waiting).
+  std::optional<std::uint64_t> waiting;
 
   bool whole() const { return kind == Kind::whole; }
 };

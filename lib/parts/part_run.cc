@@ -18,52 +18,21 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/stopwatch.h"
+#include "base/units.h"
 #include "base/xxh3.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
-#include "parts/clip_list.h"
+#include "parts/needed_parts.h"
 #include "parts/part_lease.h"
 #include "parts/part_notes.h"
+#include "parts/parts_ahead.h"
 
 namespace vfm::parts {
 namespace {
 
-constexpr const char* kRun = "/run.json";
 constexpr const char* kMarker = "/done.json";
 constexpr const char* kFailed = "/failed.json";
 constexpr const char* kTemporary = "temporary";
-
-[[noreturn]] void fail_conflict(const std::string& directory, int there, int asked) {
-  throw Error(fmt::format("the work of '{}' has {} parts, not {}; leave out the number, or use "
-                          "another folder",
-                          directory, there, asked),
-              ErrorKind::conflict);
-}
-
-/// Returns the number of parts. Creates run.json if there is none.
-int number_of_parts(io::Store& store, const std::string& directory, const std::string& tool,
-                    const PartChoice& choice) {
-  std::optional<int> there = count_parts(directory, tool);
-  if (!there && tool == kListed)
-    fail_usage("'{}' has no list of parts; make it with: vfm-clip list VIDEO... -o {} -n N",
-               directory, directory);
-  std::optional<int> said = choice.parts;
-  if (const std::optional<ClipList> list = read_list(directory); !said && list) said = list->parts;
-  if (!there && !said)
-    fail_usage(
-        "nobody has said how many parts this work has; say it with the part, such as 3/16, env/16 "
-        "or auto/16");
-  if (!there) {
-    const Json run = {{"version", 1}, {"tool", "vfm-" + tool}, {"parts", *said}};
-    store.create(tool + kRun, dump_json(run) + "\n");
-    there = count_parts(directory, tool);  // Another command may have created it first.
-  }
-  if (choice.parts && *choice.parts != *there) fail_conflict(directory, *there, *choice.parts);
-  if (choice.part && *choice.part >= *there)
-    fail_usage("there is no part {}: '{}' has the parts 0 to {}", *choice.part, directory,
-               *there - 1);
-  return *there;
-}
 
 /// Removes temporary files of outputs, of all processes that had the part.
 void remove_temporaries(const std::string& folder) {
@@ -102,6 +71,26 @@ void pause(double seconds) {
   check_stop();
 }
 
+/// A wait that looks again after longer and longer times, up to half a beat (10 seconds).
+struct Wait {
+  using Clock = std::chrono::steady_clock;
+  LeaseTimes times;
+  bool waits = false;
+  Clock::time_point since;
+  double next = 0;
+
+  void begin() {
+    waits = true;
+    since = Clock::now();
+    next = times.beat / 40;
+  }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - since).count(); }
+  void pause() {
+    parts::pause(next);
+    next = std::min(next * 1.5, times.beat / 2);
+  }
+};
+
 }  // namespace
 
 std::string part_name(int part) {
@@ -112,29 +101,19 @@ std::string part_folder(const std::string& directory, const std::string& tool, i
   return io::join_path(directory, "parts/" + tool + "/" + part_name(part));
 }
 
-std::optional<int> count_parts(const std::string& directory, const std::string& tool) {
-  if (tool == kListed) {
-    const std::optional<ClipList> list = read_list(directory);
-    return list ? std::optional(list->parts) : std::nullopt;
-  }
-  const io::FileStore store(io::join_path(directory, "parts"));
-  const std::optional<io::Store::Object> object = store.read(tool + kRun);
-  if (!object) return std::nullopt;
-  const std::string what = "'" + store.path(tool + kRun) + "'";
-  const std::int64_t parts = need_integer(parse_json(object->contents, what), "parts", what);
-  if (parts < 1 || parts > kMostParts) fail("{} has {} parts", what, parts);
-  return static_cast<int>(parts);
-}
-
 struct PartRun::State {
   std::string directory, tool;
   PartChoice choice;
+  Progress& progress;
+  RunFile file;
   std::shared_ptr<io::FileStore> store;  // of DIR/parts
   io::ProcessName process = io::ProcessName::self();
   LeaseTimes times;
   LeaseWatch watch;
-  int parts = 0;
   bool took_one = false;    // by Kind::next
+  std::optional<NeededParts> needs;
+  std::optional<PartsAhead> ahead;
+  Wait wait;
   int at = 0;               // the part at which the next search begins
   std::vector<bool> ended;  // parts that are done, or that this process got
   std::map<int, std::string> digests;
@@ -154,7 +133,10 @@ struct PartRun::State {
   }
   std::unique_ptr<Part::State> part_state(int part, const DigestOf& digest_of);
   std::optional<Part> try_claim(int part, const DigestOf& digest_of);
-  Part fixed(const DigestOf& digest_of);
+  bool is_ready(int part) { return !needs || needs->are_done(part); }
+  void await_needs(const std::vector<int>& parts_in_need);
+  bool await_room();
+  std::optional<Part> fixed(const DigestOf& digest_of);
   std::optional<Part> any(const DigestOf& digest_of);
   std::optional<Part> find_free(const std::vector<bool>& noted, bool& unknown,
                                 const DigestOf& digest_of);
@@ -177,7 +159,7 @@ struct Part::State {
   void begin(const std::string& directory) {
     if (store->facts(name + kMarker)) remove_notes(*store, tool, number);
     if (store->remove(name + kMarker))
-      log_warning("part {} was done with other inputs or settings; it is done again", number);
+      log_warning("part {} was done with other inputs; it is done again", number);
     store->remove(name + kFailed);
     store->sweep(name);
     remove_temporaries(folder);
@@ -252,10 +234,8 @@ void Part::complete(const PartResults& results) {
   } else {
     const std::optional<PartMarker> there = read_marker(*state_->store, name);
     if (there && there->inputs != marker.inputs)
-      vfm::fail(
-          "another process completed part {} with other inputs or settings; give the same command "
-          "again",
-          state_->number);
+      vfm::fail("another process completed part {} with other inputs; give the same command again",
+                state_->number);
   }
   state_->end();
 }
@@ -273,26 +253,28 @@ void Part::fail(const std::string& why) {
   state_->end();
 }
 
-PartRun::PartRun(std::string directory, std::string tool, const PartChoice& choice)
-    : state_(std::make_unique<State>()) {
-  state_->directory = std::move(directory);
-  state_->tool = std::move(tool);
-  state_->choice = choice;
-  state_->store = std::make_shared<io::FileStore>(io::join_path(state_->directory, "parts"));
-  state_->times = LeaseTimes::of(choice.lease_seconds);
-  state_->parts = number_of_parts(*state_->store, state_->directory, state_->tool, choice);
-  state_->store->sweep(state_->tool);
-  sweep_notes(*state_->store, state_->tool);
-  state_->ended.resize(static_cast<std::size_t>(state_->parts));
+PartRun::PartRun(std::string directory, std::string tool, const PartChoice& choice,
+                 const RunTerms& terms, bool all_clips, Progress& progress)
+    : state_(new State{std::move(directory), std::move(tool), choice, progress}) {
+  State& run = *state_;
+  run.file = agree_on_run(run.directory, run.tool, choice, terms);
+  run.store = std::make_shared<io::FileStore>(io::join_path(run.directory, "parts"));
+  run.times = LeaseTimes::of(choice.lease_seconds);
+  run.wait.times = run.times;
+  run.store->sweep(run.tool);
+  sweep_notes(*run.store, run.tool);
+  if (run.file.of_clips) run.needs.emplace(terms.clips, run.file, all_clips);
+  if (choice.waiting) run.ahead.emplace(run.directory, run.tool);
+  run.ended.resize(static_cast<std::size_t>(run.file.parts));
   // Processes begin their search at different parts, so that they seldom try the same one.
-  const std::string name = state_->process.name();
-  state_->at =
-      static_cast<int>(xxh3_64(name.data(), name.size()) % static_cast<unsigned>(state_->parts));
+  const std::string name = run.process.name();
+  run.at =
+      static_cast<int>(xxh3_64(name.data(), name.size()) % static_cast<unsigned>(run.file.parts));
 }
 PartRun::~PartRun() = default;
 
-int PartRun::parts() const {
-  return state_->parts;
+const RunFile& PartRun::file() const {
+  return state_->file;
 }
 
 std::unique_ptr<Part::State> PartRun::State::part_state(int part, const DigestOf& digest_of) {
@@ -303,7 +285,7 @@ std::unique_ptr<Part::State> PartRun::State::part_state(int part, const DigestOf
   one->inputs = digest(part, digest_of);
   one->tool = tool;
   one->number = part;
-  one->parts = parts;
+  one->parts = file.parts;
   one->process = process;
   one->node_kind = choice.node_kind;
   return one;
@@ -323,14 +305,44 @@ std::optional<Part> PartRun::State::try_claim(int part, const DigestOf& digest_o
   return Part(std::move(one));
 }
 
-Part PartRun::State::fixed(const DigestOf& digest_of) {
+/// Waits for a moment. Throws Error if the run does not wait for these parts, or did for too long.
+void PartRun::State::await_needs(const std::vector<int>& parts_in_need) {
+  const bool moved = needs->have_moved(parts_in_need);
+  if (moved || !wait.waits) wait.begin();
+  if (!choice.follow) fail("{}", needs->missing(parts_in_need));
+  if (wait.seconds() > *choice.follow)
+    fail("{}; none of them has moved for {}", needs->missing(parts_in_need),
+         format_seconds(*choice.follow));
+  progress.place("waits: " + needs->missing(parts_in_need));
+  wait.pause();
+}
+
+/// Waits until the programs that follow have done enough. Returns false if the run winds up.
+bool PartRun::State::await_room() {
+  if (!ahead) return true;
+  Wait room{times};
+  for (room.begin(); !wind_up_requested(); room.pause()) {
+    const std::uint64_t bytes = ahead->bytes();
+    if (bytes <= *choice.waiting) return true;
+    progress.place(fmt::format("waits for the programs that follow, which have not done {}",
+                               format_bytes(static_cast<double>(bytes))));
+  }
+  return false;
+}
+
+std::optional<Part> PartRun::State::fixed(const DigestOf& digest_of) {
   const int part = *choice.part;
+  while (!is_ready(part)) {
+    await_needs({part});
+    if (wind_up_requested()) return std::nullopt;
+  }
+  progress.place("");
   if (is_done(part, digest_of)) {
     tidy(part);
     return Part(part_state(part, digest_of));
   }
   for (;;) {
-    if (std::optional<Part> mine = try_claim(part, digest_of)) return *std::move(mine);
+    if (std::optional<Part> mine = try_claim(part, digest_of)) return mine;
     const std::optional<LeaseFacts> other = find_lease(*store, name(part));
     if (other && watch.see(name(part), *other) == LeaseWatch::Sign::alive)
       fail("process {} on {} works at part {} since {}; wait for it, or end it", other->process.pid,
@@ -341,24 +353,35 @@ Part PartRun::State::fixed(const DigestOf& digest_of) {
 
 std::optional<Part> PartRun::State::any(const DigestOf& digest_of) {
   for (;;) {
-    bool waits = false;
-    for (int tries = 0; tries < parts; ++tries) {
-      const int part = (at + tries) % parts;
+    bool others_work = false;
+    std::vector<int> in_need;
+    for (int tries = 0; tries < file.parts; ++tries) {
+      const int part = (at + tries) % file.parts;
       if (ended[static_cast<std::size_t>(part)]) continue;
       check_stop();
       if (wind_up_requested()) return std::nullopt;
+      if (!is_ready(part)) {
+        in_need.push_back(part);
+        continue;
+      }
       const bool done = is_done(part, digest_of);
+      if (!done && !await_room()) return std::nullopt;
       std::optional<Part> mine = done ? std::nullopt : try_claim(part, digest_of);
       if (done) tidy(part);
-      waits = waits || (!done && !mine);
+      others_work = others_work || (!done && !mine);
       if (!done && !mine) continue;
       ended[static_cast<std::size_t>(part)] = true;
       if (!mine || mine->done()) continue;
-      at = (part + 1) % parts;
+      at = (part + 1) % file.parts;
+      wait.waits = false;
+      progress.place("");
       return mine;
     }
-    if (!waits) return std::nullopt;
-    pause(std::min(times.beat / 2, 5.0));
+    if (!others_work && in_need.empty()) return std::nullopt;
+    if (others_work)
+      pause(std::min(times.beat / 2, 5.0));
+    else
+      await_needs(in_need);
     if (wind_up_requested()) return std::nullopt;
   }
 }
@@ -367,12 +390,12 @@ std::optional<Part> PartRun::State::any(const DigestOf& digest_of) {
 /// `unknown` if a process that has a part may be dead.
 std::optional<Part> PartRun::State::find_free(const std::vector<bool>& noted, bool& unknown,
                                               const DigestOf& digest_of) {
-  for (int tries = 0; tries < parts; ++tries) {
-    const int part = (at + tries) % parts;
+  for (int tries = 0; tries < file.parts; ++tries) {
+    const int part = (at + tries) % file.parts;
     if (noted[static_cast<std::size_t>(part)]) continue;
     check_stop();
     if (wind_up_requested()) return std::nullopt;
-    if (store->facts(name(part) + kMarker)) continue;
+    if (store->facts(name(part) + kMarker) || !is_ready(part)) continue;
     std::optional<Part> mine = try_claim(part, digest_of);
     if (mine && !mine->done()) return mine;
     const std::optional<LeaseFacts> other = find_lease(*store, name(part));
@@ -383,9 +406,9 @@ std::optional<Part> PartRun::State::find_free(const std::vector<bool>& noted, bo
 
 std::optional<Part> PartRun::State::one(const DigestOf& digest_of) {
   if (std::exchange(took_one, true)) return std::nullopt;
-  std::vector<bool> noted(static_cast<std::size_t>(parts));
+  std::vector<bool> noted(static_cast<std::size_t>(file.parts));
   for (const PartNote& note : read_notes(*store, tool))
-    if (note.part < parts) noted[static_cast<std::size_t>(note.part)] = true;
+    if (note.part < file.parts) noted[static_cast<std::size_t>(note.part)] = true;
   bool unknown = false;
   if (std::optional<Part> mine = find_free(noted, unknown, digest_of)) return mine;
   noted.assign(noted.size(), false);
@@ -396,7 +419,7 @@ std::optional<Part> PartRun::State::one(const DigestOf& digest_of) {
     if (!unknown) break;
   }
   throw Error(
-      fmt::format("vfm-{} has no part to do in '{}': each is done or worked at", tool, directory),
+      fmt::format("vfm-{} has no part to do in '{}': each is done, worked at, or without its input", tool, directory),
       ErrorKind::no_part);
 }
 
@@ -423,8 +446,9 @@ std::optional<Part> PartRun::next(const DigestOf& digest_of) {
   if (state_->choice.kind == PartChoice::Kind::next) return state_->one(digest_of);
   const auto part = static_cast<std::size_t>(*state_->choice.part);
   if (state_->ended[part]) return std::nullopt;
+  std::optional<Part> mine = state_->fixed(digest_of);
   state_->ended[part] = true;
-  return state_->fixed(digest_of);
+  return mine;
 }
 
 }  // namespace vfm::parts

@@ -6,8 +6,7 @@
 //     else part->complete(work(*part));
 //
 // The files of the parts of TOOL are in DIR/parts/TOOL/:
-//   run.json             {"version":1,"tool":"vfm-TOOL","parts":N}, for other tools than vfm-clip,
-//                        whose parts DIR/parts/list.json counts (parts/clip_list.h)
+//   run.json             what all processes agree on (parts/run_file.h)
 //   00003/               the part's own files: manifest.jsonl, errors.jsonl and what else it needs
 //   00003/lease-1-7      while a process works at the part (parts/part_lease.h)
 //   00003/failed.json    why the last process gave the part up
@@ -23,8 +22,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/progress.h"
 #include "parts/part_choice.h"
 #include "parts/part_marker.h"
+#include "parts/run_file.h"
 
 namespace vfm::parts {
 
@@ -32,10 +33,6 @@ namespace vfm::parts {
 std::string part_name(int part);
 /// Returns DIR/parts/TOOL/00003.
 std::string part_folder(const std::string& directory, const std::string& tool, int part);
-
-/// Returns the number of parts that `tool`, such as "clip", has in the folder, from the list or
-/// from run.json, or nullopt if the folder has no parts of the tool. Throws Error.
-std::optional<int> count_parts(const std::string& directory, const std::string& tool);
 
 /// A part that this process does. The lease is renewed by a thread, and given back by the
 /// destructor. While a Part exists, an AtomicFile of this process whose target is below DIR has its
@@ -86,15 +83,16 @@ class PartRun {
   /// next() returns.
   using DigestOf = std::function<std::string(int part)>;
 
-  /// Opens the parts of `tool`, such as "clip", in DIR. `choice` must not be whole. The number of
-  /// parts is that of the list for "clip". Else it is that of run.json, the choice, or the list of
-  /// DIR, and run.json is created. Throws Error{usage} if nobody said the number of parts, if the
-  /// part's number is not below it, or if vfm-clip list made no list; Error{conflict} if the choice
-  /// names another number of parts than DIR has.
-  PartRun(std::string directory, std::string tool, const PartChoice& choice);
+  /// Opens the parts of `tool`, such as "clip", in DIR. `choice` must not be whole. Creates
+  /// run.json if there is none, and throws what agree_on_run() throws. If `terms` names a folder of
+  /// clips, a part begins when the parts that it needs are done (parts/needed_parts.h), with
+  /// `all_clips` only when all parts of vfm-clip are. `progress` says what next() waits for.
+  PartRun(std::string directory, std::string tool, const PartChoice& choice,
+          const RunTerms& terms = {}, bool all_clips = false, Progress& progress = no_progress());
   ~PartRun();
 
-  int parts() const;
+  int parts() const { return file().parts; }
+  const RunFile& file() const;
   /// Returns the next part, and removes its marker if that is of other inputs. Call it when the
   /// Part before is destroyed.
   ///
@@ -103,12 +101,19 @@ class PartRun {
   ///
   /// With Kind::automatic: returns parts that have no marker of these inputs and on which no other
   /// process works. While others work at all the remaining parts, waits, since one of them may die.
-  /// Returns nullopt when all parts are done, except those that this process got before; and when
-  /// the run winds up (base/stop.h). Throws Stopped.
+  /// Returns nullopt when all parts are done, except those that this process got before.
   ///
-  /// With Kind::next: returns one part that has no marker and on which no other process works, and
-  /// then nullopt. To know that a process has died, it may wait as long as the patience of leases
-  /// (part_lease.h), but only if it finds no other part. Throws Error{no_part} if there is none.
+  /// If only parts remain whose needs are not done: throws Error, which names these, or with
+  /// choice.follow waits for them. Then throws Error when for this time none of them was done, and
+  /// no process that works at them gave a sign of life. With choice.waiting, begins no part while
+  /// the finished parts are further ahead (parts/parts_ahead.h).
+  ///
+  /// Returns nullopt when the run winds up (base/stop.h). Throws Stopped.
+  ///
+  /// With Kind::next: returns one part that has no marker, whose needs are done, and on which no
+  /// other process works, and then nullopt. To know that a process has died, it may wait as long as
+  /// the patience of leases (part_lease.h), but only if it finds no other part. Throws
+  /// Error{no_part} if there is none.
   std::optional<Part> next(const DigestOf& digest_of);
 
  private:

@@ -56,86 +56,83 @@ struct RecordSources {
   std::vector<std::uint64_t> places;
 };
 
+std::string scratch_folder(const std::string& scratch) {
+  return scratch.empty() ? std::filesystem::temp_directory_path().string() : scratch;
+}
+
 }  // namespace
 
-struct ListedClips::State {
-  State(const std::string& folder, const std::string& scratch)
-      : directory(folder), records(scratch, kSortMemory), sources(scratch), later(scratch) {}
+struct ClipsOfPart::State {
+  std::string directory, manifest, marker;
+  int part;
+  std::vector<parts::PartResults::Output> outputs;
+  std::size_t next = 0;
+  io::ManifestReader reader;
 
-  void read();
-  void read(const std::string& manifest, int part);
-  void add(const io::Record& record, const std::string& path);
-  void find_duplicates();
-  std::optional<io::Record> take(std::string_view packed);
-
-  std::string directory, missing;
-  io::Sorter records;    // by place and arrival
-  io::Sorter sources;    // by hash and place
-  io::FirstNames later;  // place of a duplicate -> the first source
-  std::optional<io::Sorter::Stream> stream;
-  std::function<void(const Duplicate&)> tell;
-  std::uint64_t told_of = UINT64_MAX;  // first place of the last record
+  [[noreturn]] void does_not_fit() const {
+    fail("'{}' does not fit '{}'; remove the latter, and do part {} again", manifest, marker, part);
+  }
 };
 
-void ListedClips::State::read() {
-  const auto inputs = parts::part_inputs(directory, "clip");
-  if (!inputs) fail("'{}' has no list of parts", directory);
-  missing = inputs->message(directory);
-  auto gap = inputs->missing.begin();
-  int part = 0;
-  for (const std::string& manifest : inputs->manifests) {
-    for (; gap != inputs->missing.end() && *gap == part; ++gap)
-      ++part;
-    read(manifest, part++);
-  }
-  find_duplicates();
-}
-
-/// The folder may have been moved, so files are named as in the part's marker.
-void ListedClips::State::read(const std::string& manifest, int part) {
+ClipsOfPart::ClipsOfPart(const std::string& directory, int part) {
   const io::FileStore store(io::join_path(directory, "parts"));
   const std::string name = "clip/" + parts::part_name(part) + "/done.json";
-  const auto marker = parts::read_marker(store, name);
+  auto marker = parts::read_marker(store, name);
   if (!marker) fail("'{}' has disappeared", store.path(name));
-  const auto& outputs = marker->results.outputs;
-  const auto does_not_fit = [&] {
-    fail("'{}' does not fit '{}'; remove the latter, and do part {} again", manifest,
-         store.path(name), part);
-  };
-  std::size_t next = 0;
-  io::ManifestReader reader({manifest}, fail_on);
-  while (const auto record = reader.next()) {
-    if (record->kind != "shard") continue;
-    if (next == outputs.size() ||
-        io::base_name(record->path()) != io::base_name(outputs[next].path))
-      does_not_fit();
-    add(*record, io::join_path(directory, outputs[next++].path));
-  }
-  reader.streams().check_whole("it is not used");
-  if (next != outputs.size()) does_not_fit();
+  const std::string manifest =
+      io::join_path(parts::part_folder(directory, "clip", part), "manifest.jsonl");
+  state_.reset(new State{directory,
+                         manifest,
+                         store.path(name),
+                         part,
+                         std::move(marker->results.outputs),
+                         0,
+                         {{manifest}, fail_on}});
 }
 
-void ListedClips::State::add(const io::Record& record, const std::string& path) {
+ClipsOfPart::~ClipsOfPart() = default;
+
+/// The folder may have been moved, so files are named as in the part's marker.
+std::optional<io::Record> ClipsOfPart::next() {
+  State& part = *state_;
+  while (auto record = part.reader.next()) {
+    if (record->kind != "shard") continue;
+    if (part.next == part.outputs.size() ||
+        io::base_name(record->path()) != io::base_name(part.outputs[part.next].path))
+      part.does_not_fit();
+    record->json["path"] = io::join_path(part.directory, part.outputs[part.next++].path);
+    record->json->erase("columns");  // those that are beside the shard are used
+    return record;
+  }
+  part.reader.streams().check_whole("it is not used");
+  if (part.next != part.outputs.size()) part.does_not_fit();
+  return std::nullopt;
+}
+
+struct LaterSources::State {
+  explicit State(const std::string& scratch) : sources(scratch), later(scratch) {}
+  io::Sorter sources;    // by hash and place
+  io::FirstNames later;  // place of a duplicate -> the first source
+};
+
+LaterSources::LaterSources(const std::string& scratch)
+    : state_(std::make_unique<State>(scratch_folder(scratch))) {}
+LaterSources::~LaterSources() = default;
+
+void LaterSources::add(const io::Record& record) {
   const RecordSources of(record);
   for (std::size_t i = 0; i < of.paths.size(); ++i) {
     std::string packed;
     io::put_ordered_text(packed, of.hashes[i]);
     io::put_ordered(packed, of.places[i], kPlaceBytes);
-    sources.add(packed + of.paths[i]);
+    state_->sources.add(packed + of.paths[i]);
   }
-  Json json = record.json;
-  json["path"] = path;
-  json.erase("columns");  // those that are beside the shard are used
-  std::string packed;
-  io::put_ordered(packed, *std::ranges::min_element(of.places), kPlaceBytes);
-  io::put_ordered(packed, records.records(), kPlaceBytes);
-  records.add(packed + dump_json(json));
 }
 
-void ListedClips::State::find_duplicates() {
+void LaterSources::settle() {
   std::string hash, first;
   std::uint64_t first_place = 0;
-  io::Sorter::Stream all = sources.sorted();
+  io::Sorter::Stream all = state_->sources.sorted();
   for (std::string_view packed; all.next(packed);) {
     const std::string one = io::take_ordered_text(packed);
     const std::uint64_t place = io::take_ordered(packed, kPlaceBytes);
@@ -144,28 +141,94 @@ void ListedClips::State::find_duplicates() {
       first = packed;
       first_place = place;
     } else if (place != first_place) {  // not another shard of the same source
-      later.put(std::to_string(place), first);
+      state_->later.put(std::to_string(place), first);
     }
   }
 }
 
-/// Returns nullopt if no source of the record counts.
-std::optional<io::Record> ListedClips::State::take(std::string_view packed) {
-  packed.remove_prefix(2 * kPlaceBytes);
-  io::Record record{"shard", parse_json(packed, "a temporary file"),
-                    "the parts of '" + directory + "'"};
+void LaterSources::add_all(const std::string& directory) {
+  const int parts = parts::count_parts(directory, "clip").value_or(0);
+  for (int number = 0; number < parts; ++number) {
+    ClipsOfPart part(directory, number);
+    while (const auto record = part.next())
+      add(*record);
+  }
+  settle();
+}
+
+std::vector<DuplicateSource> LaterSources::mark(io::Record& record) const {
   const RecordSources of(record);
-  // Several shards of the same sources follow each other.
-  const bool fresh = std::exchange(told_of, of.places.front()) != of.places.front();
+  std::vector<DuplicateSource> duplicates;
   Json hashes = Json::array();
   for (std::size_t i = 0; i < of.paths.size(); ++i) {
-    const auto first = later.find(std::to_string(of.places[i]));
+    const auto first = state_->later.find(std::to_string(of.places[i]));
     if (!first) continue;
     hashes.push_back(of.hashes[i]);
-    if (tell && fresh) tell({of.paths[i], *first, of.hashes[i]});
+    duplicates.push_back({of.paths[i], *first, of.hashes[i]});
   }
-  if (hashes.size() == of.paths.size()) return std::nullopt;
   if (!hashes.empty()) record.json["duplicate_hashes"] = std::move(hashes);
+  return duplicates;
+}
+
+bool counts(const io::Record& record) {
+  const auto later = record.json->find("duplicate_hashes"), all = record.json->find("sources");
+  const std::size_t sources = all == record.json->end() ? 1 : all->size();
+  return later == record.json->end() || later->size() < sources;
+}
+
+struct ListedClips::State {
+  State(const std::string& folder, const std::string& scratch, Later what)
+      : directory(folder), which(what), records(scratch, kSortMemory), sources(scratch) {}
+
+  void read();
+  void add(const io::Record& record, int part);
+  std::optional<io::Record> take(std::string_view packed);
+
+  std::string directory, missing;
+  Later which;
+  io::Sorter records;  // by place and arrival
+  LaterSources sources;
+  std::optional<io::Sorter::Stream> stream;
+  std::function<void(const DuplicateSource&)> tell;
+  std::uint64_t told_of = UINT64_MAX;  // first place of the last record
+  int part = 0;
+};
+
+void ListedClips::State::read() {
+  const auto inputs = parts::part_inputs(directory, "clip");
+  if (!inputs) fail("'{}' has no list of parts", directory);
+  missing = inputs->message(directory);
+  for (int number = 0; number < inputs->parts; ++number) {
+    if (std::ranges::binary_search(inputs->missing, number)) continue;
+    ClipsOfPart clips(directory, number);
+    while (const auto record = clips.next())
+      add(*record, number);
+  }
+  sources.settle();
+}
+
+void ListedClips::State::add(const io::Record& record, int number) {
+  sources.add(record);
+  const RecordSources of(record);
+  std::string packed;
+  io::put_ordered(packed, *std::ranges::min_element(of.places), kPlaceBytes);
+  io::put_ordered(packed, records.records(), kPlaceBytes);
+  io::put_ordered(packed, static_cast<std::uint64_t>(number), kPlaceBytes);
+  records.add(packed + dump_json(record.json));
+}
+
+/// Returns nullopt for a shard that does not count, if such shards are left out.
+std::optional<io::Record> ListedClips::State::take(std::string_view packed) {
+  packed.remove_prefix(2 * kPlaceBytes);
+  part = static_cast<int>(io::take_ordered(packed, kPlaceBytes));
+  io::Record record{"shard", parse_json(packed, "a temporary file"),
+                    "the parts of '" + directory + "'"};
+  // Several shards of the same sources follow each other.
+  const std::uint64_t place = RecordSources(record).places.front();
+  const bool fresh = std::exchange(told_of, place) != place;
+  for (const DuplicateSource& one : sources.mark(record))
+    if (tell && fresh) tell(one);
+  if (which == Later::left_out && !counts(record)) return std::nullopt;
   return record;
 }
 
@@ -173,15 +236,14 @@ bool ListedClips::are_in(const std::string& directory) {
   return parts::read_list(directory).has_value();
 }
 
-ListedClips::ListedClips(const std::string& directory, const std::string& scratch)
-    : state_(std::make_unique<State>(
-          directory, scratch.empty() ? std::filesystem::temp_directory_path().string() : scratch)) {
+ListedClips::ListedClips(const std::string& directory, const std::string& scratch, Later later)
+    : state_(std::make_unique<State>(directory, scratch_folder(scratch), later)) {
   state_->read();
 }
 
 ListedClips::~ListedClips() = default;
 
-void ListedClips::on_duplicate(std::function<void(const Duplicate& duplicate)> tell) {
+void ListedClips::on_duplicate(std::function<void(const DuplicateSource& duplicate)> tell) {
   state_->tell = std::move(tell);
 }
 
@@ -190,6 +252,10 @@ std::optional<io::Record> ListedClips::next() {
   for (std::string_view packed; state_->stream->next(packed);)
     if (auto record = state_->take(packed)) return record;
   return std::nullopt;
+}
+
+int ListedClips::part() const {
+  return state_->part;
 }
 
 const std::string& ListedClips::missing() const {

@@ -94,8 +94,25 @@ void for_each_part_record(const std::string& directory, const std::string& manif
 }
 
 long for_each_part(const PartTask& work, io::ManifestWriter& out, const PartSteps& steps) {
-  parts::PartRun run(work.directory, work.tool, work.choice);
-  const auto digest_of = [&](int part) { return steps.digest_of(part, run.parts()); };
+  parts::RunTerms terms = steps.terms;
+  terms.clips = work.clips;
+  parts::PartRun run(work.directory, work.tool, work.choice, terms, steps.without_later,
+                     work.progress ? *work.progress : no_progress());
+  const int listed =
+      work.clips.empty() ? 0 : parts::count_parts(work.clips, "clip").value_or(run.parts());
+  std::shared_ptr<LaterSources> later;
+  const auto shards_of = [&](int part) {
+    if (!work.clips.empty() && steps.without_later && !later) {
+      later = std::make_shared<LaterSources>();
+      later->add_all(work.clips);
+    }
+    return PartShards{part, run.parts(), work.clips,
+                      parts::clip_parts_of(part, run.parts(), listed), later};
+  };
+  const auto digest_of = [&](int part) {
+    return work.clips.empty() ? steps.digest_of(part, run.parts())
+                              : shard::digest_of(shards_of(part), run.file(), terms.reads);
+  };
   long failed = 0;
   while (auto part = run.next(digest_of)) {
     if (part->done()) {
@@ -106,7 +123,10 @@ long for_each_part(const PartTask& work, io::ManifestWriter& out, const PartStep
     }
     try {
       PartOutput output(work, *part, out);
-      const io::InputStreams input = steps.make(*part, run.parts(), output);
+      const auto check = [&] { parts::check_begun(run.file(), work.directory, work.tool, terms); };
+      check();
+      const io::InputStreams input = steps.make(*part, shards_of(part->number()), output);
+      check();
       failed += output.finish(input);
       input.check_whole("what came is made and kept, and the part is not complete");
     } catch (const Error& error) {

@@ -16,6 +16,7 @@
 #include "io/manifest.h"
 #include "io/text_writer.h"
 #include "parts/part_run.h"
+#include "shard/part_shards.h"
 
 namespace vfm::shard {
 
@@ -25,6 +26,8 @@ struct PartTask {
   std::string tool;       ///< Such as "caption".
   parts::PartChoice choice;
   std::map<std::string, std::string> versions;  ///< Versions of libraries, for the markers.
+  std::string clips;             ///< The input, if that is one folder of parts of vfm-clip, or "".
+  Progress* progress = nullptr;  ///< Says what the parts wait for; may be null.
 };
 
 class PartOutput {
@@ -63,15 +66,22 @@ void for_each_part_record(const std::string& directory, const std::string& manif
 
 /// The work of a tool on its parts.
 struct PartSteps {
-  /// Returns the digest of a part (parts::PartRun::DigestOf) of `parts` parts.
+  /// Without the folder of clips. If that is the input, a part has the shards of parts of vfm-clip.
+  parts::RunTerms terms;
+  /// If true, shards that do not count (LaterSources) are left out. A part with clips then begins
+  /// only when all parts of vfm-clip are complete.
+  bool without_later = false;
+  /// Returns the digest of a part (parts::PartRun::DigestOf) of `parts` parts, for other inputs.
   std::function<std::string(int part, int parts)> digest_of;
   /// Does the work of a part. Returns whether the input was complete.
-  std::function<io::InputStreams(const parts::Part& part, int parts, PartOutput& output)> make;
+  std::function<io::InputStreams(const parts::Part& part, const PartShards& shards,
+                                 PartOutput& output)>
+      make;
 };
 
 /// Does all parts of `work` that this process gets, and prints their records. Those of a part that
 /// is complete already are only printed. Returns the sum of what PartOutput::finish() returned. If
-/// the input was not complete, throws Error after one part.
+/// the input was not complete, throws Error after one part. Throws what parts::PartRun throws.
 long for_each_part(const PartTask& work, io::ManifestWriter& out, const PartSteps& steps);
 
 /// Returns the folder for the parts of a tool that writes beside its input: `output` or the only

@@ -14,7 +14,6 @@
 #include "parts/part_inputs.h"
 #include "shard/columns.h"
 #include "shard/finished_dataset.h"
-#include "shard/listed_clips.h"
 
 namespace vfm::shard {
 namespace {
@@ -33,12 +32,31 @@ std::vector<std::string> without_folders(std::vector<std::string> arguments) {
 }  // namespace
 
 ShardInput::ShardInput(const std::vector<std::string>& arguments, io::OnFault on_bad,
-                       const std::vector<std::string>& before)
+                       const std::vector<std::string>& before, ListedClips::Later later)
     : lines_(without_folders(arguments), std::move(on_bad)) {
   for (const std::string& argument : arguments) {
     if (!is_directory(argument)) continue;
-    listed_.push_back(open_folder(argument));
+    listed_.push_back(open_folder(argument, later));
     miss_parts(argument, before);
+  }
+}
+
+ShardInput::ShardInput(const PartShards& part, const std::vector<std::string>& arguments,
+                       io::OnFault on_bad, ListedClips::Later later)
+    : ShardInput(part.clips.empty() ? arguments : std::vector<std::string>(), std::move(on_bad), {},
+                 later) {
+  part_ = part;
+  for (const int number : part.clip_parts) {
+    std::shared_ptr<ClipsOfPart> clips;
+    listed_.push_back([part, number, clips]() mutable -> std::optional<io::Record> {
+      if (!clips) clips = std::make_shared<ClipsOfPart>(part.clips, number);
+      for (;;) {
+        std::optional<io::Record> record = clips->next();
+        if (!record || !part.later) return record;
+        part.later->mark(*record);
+        if (counts(*record)) return record;
+      }
+    });
   }
 }
 
@@ -50,12 +68,12 @@ void ShardInput::miss_parts(const std::string& folder, const std::vector<std::st
   }
 }
 
-ShardInput::Next ShardInput::open_folder(const std::string& folder) {
+ShardInput::Next ShardInput::open_folder(const std::string& folder, ListedClips::Later later) {
   if (!ListedClips::are_in(folder)) {
     const auto dataset = std::make_shared<DatasetRecords>(folder);
     return [dataset] { return dataset->next(); };
   }
-  const auto clips = std::make_shared<ListedClips>(folder);
+  const auto clips = std::make_shared<ListedClips>(folder, std::string(), later);
   if (missing_.empty()) missing_ = clips->missing();
   return [clips] { return clips->next(); };
 }
@@ -76,6 +94,7 @@ std::optional<io::Record> ShardInput::next() {
   for (;;) {
     std::optional<io::Record> record = next_listed();
     if (!record) record = lines_.next();
+    if (record && part_ && part_->clips.empty() && !part_->has(*record)) continue;
     if (!record || record->kind != "shard" || record->json->contains("columns")) return record;
     const auto path = get_string(record->json, "path");
     if (!path || !is_column_tar(*path)) return record;

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "io/manifest.h"
+#include "shard/listed_clips.h"
+#include "shard/part_shards.h"
 
 namespace vfm::shard {
 
@@ -21,8 +23,14 @@ class ShardInput {
   /// (shard/listed_clips.h). These shards come before all other records. Throws Error{usage} for
   /// another folder. `before` names the tools, such as "caption", whose columns the caller reads.
   /// If a tool has parts in a folder, all of them should be complete.
+  /// With Later::marked, shards of clips that do not count are there, too.
   ShardInput(const std::vector<std::string>& arguments, io::OnFault on_bad,
-             const std::vector<std::string>& before = {});
+             const std::vector<std::string>& before = {},
+             ListedClips::Later later = ListedClips::Later::left_out);
+  /// Opens the shards of a part of a work. If the part has `clips`, their parts must be complete,
+  /// and `arguments` and `later` are not used.
+  ShardInput(const PartShards& part, const std::vector<std::string>& arguments, io::OnFault on_bad,
+             ListedClips::Later later = ListedClips::Later::left_out);
 
   /// Returns the next record of any kind, or nullopt at the end. Skips tars that are columns of
   /// other shards.
@@ -34,13 +42,14 @@ class ShardInput {
  private:
   using Next = std::function<std::optional<io::Record>()>;
   std::optional<io::Record> next_listed();
-  Next open_folder(const std::string& folder);
+  Next open_folder(const std::string& folder, ListedClips::Later later);
   void miss_parts(const std::string& folder, const std::vector<std::string>& tools);
 
   std::vector<Next> listed_;  // of the folders
   std::size_t next_folder_ = 0;
   std::string missing_;  // parts of the folders
   io::ManifestReader lines_;
+  std::optional<PartShards> part_;
 };
 
 }  // namespace vfm::shard

@@ -198,15 +198,16 @@ class Captioner {
 };
 
 /// Returns the facts that decide a column's bytes, except the shard and its caption files.
+/// Without a record, returns what all shards have in common.
 Json settings_of(const CaptionOptions& options, const SeeingModel& seeing,
-                 const io::Record& record) {
+                 const io::Record* record) {
   Json settings = {{"version", 1},
                    {"from", options.from.given},
                    {"max_characters", options.max_characters},
                    {"empty", options.keep_empty ? "keep" : "skip"}};
   for (const CaptionSource& source : options.from.list)
-    if (source.kind == CaptionKind::field)
-      if (const Json* value = find_field(record.json, source.value))
+    if (record && source.kind == CaptionKind::field)
+      if (const Json* value = find_field(record->json, source.value))
         settings["fields"][source.value] = *value;
   if (seeing.model) {
     settings["model"] = seeing.config;
@@ -216,7 +217,10 @@ Json settings_of(const CaptionOptions& options, const SeeingModel& seeing,
     settings["refine"] = seeing.refiner->config();
     settings["refine"].erase("path");
   }
-  settings["beside"] = sidecar_places(record, options.sidecars);
+  if (record)
+    settings["beside"] = sidecar_places(*record, options.sidecars);
+  else
+    settings["sidecars"] = options.sidecars;
   if (!options.endpoint.url.empty()) settings["endpoint"] = endpoint_config(options.endpoint);
   return settings;
 }
@@ -316,7 +320,17 @@ long caption(const CaptionOptions& options, share::Slots& slots, Progress& progr
   job.limits = options.limits;
   job.record_fields = {"caption_cut", "caption_usage"};
   job.origins = [&](const std::string& tar) { return caption_origins(tar, options.limits); };
-  job.settings = [&](const io::Record& record) { return settings_of(options, seeing, record); };
+  job.settings = [&](const io::Record& record) { return settings_of(options, seeing, &record); };
+  job.common = settings_of(options, seeing, nullptr);
+  job.options = {{"from", "--from"},
+                 {"max_characters", "--max-characters"},
+                 {"empty", "--keep-empty"},
+                 {"model", "the options of --from model:DIR"},
+                 {"model.compute", "--compute"},
+                 {"model.prompt", "--prompt"},
+                 {"refine", "--refine"},
+                 {"sidecars", "--sidecars"},
+                 {"endpoint", "--endpoint"}};
   job.fill = [&](const io::Record& record, shard::JoinedReader& reader, shard::Writer& writer,
                  ColumnNotes& notes) {
     CaptionQueue queue(options, server, record, writer, notes, progress);
@@ -334,7 +348,7 @@ long caption(const CaptionOptions& options, share::Slots& slots, Progress& progr
     queue.finish();
   };
   job.done = [&](const io::Record& record) {
-    report.add(record);
+    if (shard::counts(record)) report.add(record);
     // The column is on disk. If clips failed, the paid answers are kept for the next run.
     const auto usage = record.json->find("caption_usage");
     const bool whole = usage != record.json->end() && usage->value("failed", 1) == 0;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "columns/embed/embed.h"
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
@@ -16,6 +18,7 @@
 #include "columns/model_place.h"
 #include "curate/vectors/look.h"
 #include "io/npy.h"
+#include "parts/run_file.h"
 #include "shard/input_totals.h"
 #include "shard/media_members.h"
 #include "text/encoder.h"
@@ -306,11 +309,53 @@ class Embedder {
   bool first_ = true, with_captions_ = false, asked_ = false, in_windows_ = false;
 };
 
+Json settings_of(const EmbedOptions& options, const ClipEmbedder& clips,
+                 const text::TextEncoder* encoder) {
+  Json settings = {{"version", 1}};
+  settings["video_encoder"] = options.video ? clips.config() : Json();
+  settings["text_encoder"] = encoder ? encoder->config().to_json() : Json();
+  settings["need_text"] = options.need_text;
+  // Unused settings are left out, so that existing columns stay valid.
+  if (options.window_seconds > 0) settings["window_seconds"] = options.window_seconds;
+  if (clips.scores)
+    settings["scores"] = {{"by", clips.scores->config()}, {"text_image", clips.text_image()}};
+  return settings;
+}
+
+/// ColumnJob::options.
+std::map<std::string, std::string> option_names() {
+  return {{"video_encoder", "--video"},
+          {"video_encoder.compute", "--compute"},
+          {"video_encoder.frames", "--video-frames"},
+          {"text_encoder", "--text"},
+          {"text_encoder.compute", "--compute"},
+          {"text_encoder.dim", "--text-dim"},
+          {"text_encoder.max_tokens", "--text-tokens"},
+          {"need_text", "--text"},
+          {"window_seconds", "--windows"},
+          {"scores", "--aesthetic, --text-image and --concept"}};
+}
+
+/// Throws Error{usage} if nobody has said whether parts that follow those of vfm-clip wait for
+/// captions, too.
+void check_follow(const EmbedOptions& options, bool text_image) {
+  if (!options.parts || !options.parts->choice.follow) return;
+  if (!options.text || options.need_text || text_image) return;
+  const std::string& clips = options.parts->clips;
+  if (parts::count_parts(clips, "caption") || parts::count_parts(options.parts->directory, "embed"))
+    return;
+  fail_usage(
+      "vfm-caption has no parts in '{}' yet: say whether its captions are embedded, with --text "
+      "builtin:hash or --text none",
+      clips);
+}
+
 }  // namespace
 
 long embed(const EmbedOptions& options, share::Slots& slots, Progress& progress,
            io::ManifestWriter& manifest) {
   if (!options.video && !options.text) fail_usage("there is nothing to embed");
+  check_follow(options, options.scores.text_image);
   const ModelPlace place{options.device, options.workers};
   const auto encoder = options.text ? place.texts(options.text_encoder) : nullptr;
   ClipEmbedder clips;
@@ -330,22 +375,17 @@ long embed(const EmbedOptions& options, share::Slots& slots, Progress& progress,
   job.tool = "vfm-embed";
   job.column = "embed";
   job.unread = {"score"};
+  const bool reads_captions = options.text || clips.text_image();
+  (reads_captions ? job.reads : job.unread).emplace_back("caption");
+  job.awaits = options.need_text || clips.text_image();
   job.directory = options.directory;
   job.force = options.force;
   job.parts = options.parts;
   job.progress = &progress;
   job.limits = options.limits;
-  job.settings = [&](const io::Record&) {
-    Json settings = {{"version", 1}};
-    settings["video_encoder"] = options.video ? clips.config() : Json();
-    settings["text_encoder"] = encoder ? encoder->config().to_json() : Json();
-    settings["need_text"] = options.need_text;
-    // Unused settings are left out, so that existing columns stay valid.
-    if (options.window_seconds > 0) settings["window_seconds"] = options.window_seconds;
-    if (clips.scores)
-      settings["scores"] = {{"by", clips.scores->config()}, {"text_image", clips.text_image()}};
-    return settings;
-  };
+  job.common = settings_of(options, clips, encoder.get());
+  job.settings = [&](const io::Record&) { return job.common; };
+  job.options = option_names();
   job.fill = [&](const io::Record& record, shard::JoinedReader& reader, shard::Writer& writer,
                  ColumnNotes& notes) {
     Embedder embedder(options, clips, encoder.get(), record, notes, writer);

@@ -217,6 +217,7 @@ long score_captions(const ScoreOptions& options, share::Slots& slots, Progress& 
   job.tool = "vfm-caption";
   job.column = "score";
   job.unread = {"embed"};
+  job.reads = {"caption"};
   job.directory = options.directory;
   job.force = options.force;
   job.progress = &progress;

@@ -28,7 +28,7 @@ setup_file() {
     '{"path":"open.mp4","begin":1,"end":6.5}' '{"path":"open.mp4","begin":6,"end":90}' >spans.jsonl
 }
 
-# same VIDEO OPTION...: with -j1, and with more slots and frames ahead, many or few, the same files, records and status.
+# same VIDEO OPTION...: with -j1, and with more slots, the same files, records and status.
 same() {
   local how
   run --separate-stderr vfm-clip "$@" -o out -j1
@@ -37,7 +37,7 @@ same() {
   first=$(records <<<"$output")
   [ -s "$(find out -name '*.mp4' -o -name '*.tar' | head -n 1)" ]
   hash_one=$(tree_hash out)
-  for how in -j2 "-j4 --ahead 40kB" "-j7 --ahead 0"; do
+  for how in -j2 -j4; do
     rm -rf out
     # shellcheck disable=SC2086
     run --separate-stderr vfm-clip "$@" -o out $how

@@ -107,13 +107,10 @@ check_copies() {
 }
 
 @test "the bytes do not depend on -j, nor on a run that was broken off" {
-  # Of the last frames wait without pixels, and are decoded again.
-  for how in "j1 -j1" "j4 -j4" "ahead -j4 --ahead 40kB"; do
-    # shellcheck disable=SC2086
-    vfm-clip -q --smart-cut --stride 0.7s ${how#* } --shard-size 20KiB b.mp4 -o "${how%% *}" >/dev/null
+  for how in j1 j4; do
+    vfm-clip -q --smart-cut --stride 0.7s -$how --shard-size 20KiB b.mp4 -o $how >/dev/null
   done
   [ "$(tree_hash j1)" = "$(tree_hash j4)" ]
-  [ "$(tree_hash j1)" = "$(tree_hash ahead)" ]
   [ "$(ls j1/*.tar | wc -l)" -ge 3 ]
   leave j1 2
   vfm-clip -q --smart-cut --stride 0.7s --shard-size 20KiB b.mp4 -o left >/dev/null

@@ -132,10 +132,11 @@ sorted() { records "$@" | sort; }
   local name
   for name in captioned embedded packed clips latents; do diff <(records $name.jsonl) <(records $name.again); done
   # Other options are another work.
-  in_parts 3 vfm-embed --text none clips >/dev/null
-  [ "$(find clips/parts/embed -name done.json -newer before | wc -l)" -eq 3 ]
-  fails 2 vfm-pack --size 64 --part 0/3 -o latents clips
-  grep -q 'size is 32 there, and now 64' err
+  fails 3 vfm-embed --text-dim 32 --part 0/3 clips
+  grep -q "text_encoder.dim is 64 there, and 32 here; give --text-dim here as there, or remove 'clips/parts/embed'" err
+  fails 3 vfm-pack --size 64 --part 0/3 -o latents clips
+  grep -q 'size is 32 there, and 64 here; give --size here as there' err
+  [ -e clips/parts/embed/00000/done.json ]
   [ -e latents/parts/pack/00000/done.json ]
 }
 
@@ -148,10 +149,13 @@ sorted() { records "$@" | sort; }
   rm clips/parts/caption/00000/done.json clips/parts/embed/00002/done.json
   fails 1 vfm-shard join clips
   grep -q 'of vfm-caption' err
-  fails 1 vfm-caption --part 0/3 clips
-  grep -q "1 of the 3 parts of 'clips' is not complete: 1" err
-  [ ! -e clips/parts/caption/00000/done.json ]
-  jq -e '.why | test("not complete")' clips/parts/caption/00000/failed.json
+  # A part needs its own part of the clips. That of latents needs all, because of equal contents.
+  vfm-caption --part 0/3 clips >/dev/null
+  fails 1 vfm-caption --part 1/3 clips
+  grep -q "of vfm-clip, 1 of the 3 parts of 'clips' is not complete: 1$" err
+  [ -e clips/parts/caption/00001/done.json ]
+  fails 1 vfm-pack --size 32 --part 0/3 -o latents clips
+  grep -q "of vfm-clip, 1 of the 3 parts of 'clips' is not complete: 1; of vfm-embed, .*: 2$" err
   fails 1 vfm-caption clips
   fails 1 vfm-shard -o dataset clips
   [ ! -e dataset/dataset.json ]
@@ -174,6 +178,9 @@ sorted() { records "$@" | sort; }
   rm clips/parts/caption/00001/done.json
   fails 1 vfm-embed clips
   grep -q "of vfm-caption, 1 of the 3 parts of 'clips' is not complete: 1" err
+  vfm-embed --part 0/3 clips >/dev/null
+  fails 1 vfm-embed --part 1/3 clips
+  grep -q "of vfm-caption, 1 of the 3 parts of 'clips' is not complete: 1" err
   in_parts 3 vfm-caption clips >/dev/null
   rm clips/parts/embed/00002/done.json
   vfm-caption clips >/dev/null
@@ -190,11 +197,17 @@ sorted() { records "$@" | sort; }
   printf more >>more.mp4
   vfm-clip list -o clips -n 1 "$PWD/more.mp4" >/dev/null
   fails 1 vfm-shard join clips
+  # What is done stays so, and says nothing of the new part.
+  VFM_PART=0 vfm-caption --part env clips >again.jsonl
+  diff <(records captioned.jsonl) <(records again.jsonl)
+  fails 3 vfm-caption --part 0/1 clips
+  grep -q 'has 2 parts, not 1' err
   vfm-clip -o clips --part 1/2 >/dev/null
   fails 1 vfm-shard join clips
-  grep -q 'do them again, then join again' err
-  vfm-caption --part 0/1 clips >/dev/null
-  vfm-embed --part 0/1 clips >/dev/null
+  grep -q "of vfm-caption, 1 of the 2 parts of 'clips' is not complete: 1; of vfm-embed" err
+  fails 1 vfm-embed --part 1/2 clips
+  vfm-caption --part 1/2 clips >/dev/null
+  vfm-embed --part auto clips >/dev/null
   vfm-shard join clips >/dev/null
   [ "$(wc -l <clips/clips.jsonl)" -eq $(($(wc -l <"$BATS_FILE_TMPDIR/1/clips/clips.jsonl") + 1)) ]
 }
@@ -262,7 +275,9 @@ sorted() { records "$@" | sort; }
   copy_of 3
   # Clips of other options, which then are made again with these.
   cp -r clips other
+  rm -r clips/parts/clip
   in_parts 3 vfm-clip --min-length 0.2s -o clips >/dev/null 2>said
+  rm -r clips/parts/clip
   in_parts 3 vfm-clip -o clips >/dev/null 2>said
   # In a folder that is no subfolder of this list, nothing is removed.
   stale=$(comm -13 <(cd other && find ?? -name '*.json' | sort) <(cd clips && find ?? -name '*.json' | sort) | head -n 1)
@@ -301,5 +316,5 @@ sorted() { records "$@" | sort; }
   refused 'pack into another folder' vfm-shard join clips
   fails 3 vfm-caption --part 0/4 clips
   mkdir empty
-  refused 'nobody has said how many parts' vfm-pack --part auto -o empty clips
+  refused 'nobody has said how many parts' vfm-pack --part auto -o empty clips/clips.jsonl
 }

@@ -106,7 +106,8 @@ std::string cut_faded(const std::vector<Faded>& parts, double least, bool again 
   const std::string text = told(run);
   const auto before = run.samples();
   if (!again) return text;
-  for (const std::uint64_t bytes : {std::uint64_t{256} << 20, std::uint64_t{20'000}}) {
+  for (const std::uint64_t bytes :
+       {std::uint64_t{256} << 20, std::uint64_t{20'000}, std::uint64_t{0}}) {
     run.options.force = true;
     run.options.verify = false;  // whose frames keep their pixels
     run.options.ahead_bytes = bytes;

@@ -129,7 +129,7 @@ TEST_CASE("the number of parts is said once, and another is refused with its own
   CHECK(count_parts(folder.path, "embed") == 16);
   CHECK(PartRun(folder.path, "embed", any_part({})).parts() == 16);
   CHECK(parse_json(io::read_file(folder / "parts/embed/run.json"), "") ==
-        Json{{"version", 1}, {"tool", "vfm-embed"}, {"parts", 16}});
+        Json{{"version", 1}, {"tool", "vfm-embed"}, {"parts", 16}, {"shares", "names"}});
   try {
     PartRun(folder.path, "embed", fixed_part(0, 4));
     FAIL();

@@ -102,7 +102,7 @@ TEST_CASE("shards of parts are in the order of the list, and the first of equal 
   CHECK(ListedClips::are_in(of.clips()));
   ListedClips listed(of.clips());
   std::vector<std::string> told;
-  listed.on_duplicate([&](const ListedClips::Duplicate& one) {
+  listed.on_duplicate([&](const DuplicateSource& one) {
     told.push_back(one.source + " " + one.first + " " + one.hash);
   });
   CHECK(names_of(listed) == std::vector<std::string>{"j.tar [\"b\"]", "l2-0.tar", "l2-1.tar",

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parts/needed_parts.h"
+
+#include <fmt/core.h>
+
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "io/file.h"
+#include "io/store.h"
+#include "parts/part_inputs.h"
+#include "parts/part_run.h"
+
+namespace vfm::parts {
+namespace {
+
+constexpr const char* kClip = "clip";
+
+/// Returns the names of the leases of a part, which change with each sign of life.
+std::string lease_names(const io::Store& store, const std::string& folder) {
+  std::string names;
+  for (const std::string& name : store.list(folder))
+    if (name.starts_with("lease-")) names += name + "\n";
+  return names;
+}
+
+}  // namespace
+
+NeededParts::NeededParts(std::string clips, RunFile run, bool all_clips)
+    : clips_(std::move(clips)),
+      run_(std::move(run)),
+      all_clips_(all_clips),
+      listed_(count_parts(clips_, kClip).value_or(0)) {}
+
+bool NeededParts::is_done(const std::string& tool, int number) {
+  std::vector<bool>& done = done_[tool];
+  const auto at = static_cast<std::size_t>(number);
+  if (done.size() <= at) done.resize(at + 1);
+  if (!done[at]) {
+    const io::FileStore store(io::join_path(clips_, "parts"));
+    done[at] = store.facts(tool + "/" + part_name(number) + "/done.json").has_value();
+    done_now_ += done[at];
+  }
+  return done[at];
+}
+
+NeededParts::Numbers NeededParts::open(int part, bool first) {
+  Numbers open;
+  const std::vector<int> own = clip_parts_of(part, run_.parts, listed_);
+  std::vector<int> clips = own;
+  if (all_clips_) {
+    clips.resize(static_cast<std::size_t>(listed_));
+    std::iota(clips.begin(), clips.end(), 0);
+  }
+  const auto look = [&](const std::string& tool, int number) {
+    if (first && !open.empty()) return;
+    if (!is_done(tool, number)) open[tool].insert(number);
+  };
+  for (const int number : clips)
+    look(kClip, number);
+  for (const std::string& tool : run_.after) {
+    if (first && !open.empty()) break;
+    const std::optional<RunFile> other = read_run_file(clips_, tool);
+    if (!other) {
+      open[tool];
+      continue;
+    }
+    for (const int number : parts_with(*other, own))
+      look(tool, number);
+  }
+  return open;
+}
+
+NeededParts::Numbers NeededParts::open(const std::vector<int>& parts) {
+  Numbers all;
+  for (const int part : parts)
+    for (const auto& [tool, numbers] : open(part, false))
+      all[tool].insert(numbers.begin(), numbers.end());
+  return all;
+}
+
+bool NeededParts::are_done(int part) {
+  return open(part, true).empty();
+}
+
+std::string NeededParts::missing(const std::vector<int>& parts) {
+  std::string clauses;
+  for (const auto& [tool, numbers] : open(parts)) {
+    PartInputs inputs{count_parts(clips_, tool).value_or(0), {}, {numbers.begin(), numbers.end()}};
+    clauses += clauses.empty() ? "" : "; ";
+    clauses += numbers.empty() ? fmt::format("vfm-{} has no parts in '{}'", tool, clips_)
+                               : fmt::format("of vfm-{}, {}", tool, inputs.message(clips_));
+  }
+  return clauses;
+}
+
+bool NeededParts::have_moved(const std::vector<int>& parts) {
+  const io::FileStore store(io::join_path(clips_, "parts"));
+  const Numbers all = open(parts);
+  const bool first = leases_.empty();
+  bool moved = std::exchange(done_before_, done_now_) != done_now_ && !first;
+  for (const auto& [tool, numbers] : all)
+    for (const int number : numbers) {
+      const std::string folder = tool + "/" + part_name(number);
+      std::string names = lease_names(store, folder);
+      const auto [at, fresh] = leases_.try_emplace(folder, names);
+      if (fresh || at->second == names) continue;
+      moved = moved || !names.empty();
+      at->second = std::move(names);
+    }
+  return moved && !first;
+}
+
+}  // namespace vfm::parts

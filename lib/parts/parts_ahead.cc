@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parts/parts_ahead.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "io/file.h"
+#include "io/store.h"
+#include "parts/clip_list.h"
+#include "parts/part_marker.h"
+#include "parts/part_run.h"
+
+namespace vfm::parts {
+
+std::map<std::string, RunFile> PartsAhead::followers() const {
+  std::map<std::string, RunFile> all;
+  const io::FileStore store(io::join_path(directory_, "parts"));
+  for (std::string name : store.list("")) {
+    if (!name.ends_with('/')) continue;
+    name.pop_back();
+    const std::optional<RunFile> run = read_run_file(directory_, name);
+    if (!run || !run->of_clips || name == tool_) continue;
+    if (tool_ == kListed || std::ranges::find(run->after, tool_) != run->after.end())
+      all[name] = *run;
+  }
+  return all;
+}
+
+bool PartsAhead::is_done(const std::string& tool, int part) {
+  std::vector<bool>& done = done_[tool];
+  const auto at = static_cast<std::size_t>(part);
+  if (done.size() <= at) done.resize(at + 1);
+  if (!done[at]) {
+    const io::FileStore store(io::join_path(directory_, "parts"));
+    done[at] = store.facts(tool + "/" + part_name(part) + "/done.json").has_value();
+  }
+  return done[at];
+}
+
+std::uint64_t PartsAhead::bytes_of(int part) {
+  const auto [found, fresh] = bytes_.try_emplace(part);
+  if (!fresh) return found->second;
+  const io::FileStore store(io::join_path(directory_, "parts"));
+  if (const auto marker = read_marker(store, tool_ + "/" + part_name(part) + "/done.json"))
+    for (const PartResults::Output& output : marker->results.outputs)
+      found->second += output.bytes;
+  return found->second;
+}
+
+std::uint64_t PartsAhead::bytes() {
+  const std::map<std::string, RunFile> all = followers();
+  if (all.empty()) return 0;
+  const int listed = count_parts(directory_, std::string(kListed)).value_or(0),
+            parts = count_parts(directory_, tool_).value_or(0);
+  std::uint64_t bytes = 0;
+  for (int part = 0; part < parts; ++part) {
+    if (!is_done(tool_, part)) continue;
+    const std::vector<int> clips = clip_parts_of(part, parts, listed);
+    const bool waits = std::ranges::any_of(all, [&](const auto& follower) {
+      return std::ranges::any_of(parts_with(follower.second, clips),
+                                 [&](int other) { return !is_done(follower.first, other); });
+    });
+    if (waits) bytes += bytes_of(part);
+  }
+  return bytes;
+}
+
+}  // namespace vfm::parts

@@ -1,0 +1,179 @@
+// Parts that follow those of earlier programs, and programs that wait for those that follow.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <set>
+#include <thread>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/stopwatch.h"
+#include "io/store.h"
+#include "parts/needed_parts.h"
+#include "parts/part_run.h"
+#include "parts/parts_ahead.h"
+#include "support/temporary_folder.h"
+
+using namespace vfm;
+using namespace vfm::parts;
+
+namespace {
+
+/// A folder of clips whose parts the test completes by hand.
+struct Followed {
+  TemporaryFolder folder;
+  explicit Followed(int parts) {
+    folder.write("parts/list.json", dump_json({{"version", 1},
+                                               {"parts", parts},
+                                               {"shard_bytes", 1},
+                                               {"buckets", 1},
+                                               {"digits", 2},
+                                               {"videos", 9},
+                                               {"bytes", 9},
+                                               {"appended", Json::array()}}));
+  }
+  void done(const std::string& tool, int part, std::uint64_t bytes = 5) const {
+    io::FileStore store(folder / "parts");
+    PartMarker marker{"vfm-" + tool, part, 1};
+    marker.inputs = "digest";
+    marker.results.outputs = {{"a.tar", bytes, "77"}};
+    create_marker(store, tool + "/" + part_name(part) + "/done.json", marker);
+  }
+  void lease(int part, int beat) const {
+    folder.write(fmt::format("parts/clip/{}/lease-1-{}", part_name(part), beat), "{}");
+  }
+  RunTerms terms(const std::vector<std::string>& reads = {}) const {
+    RunTerms terms;
+    terms.clips = folder.path;
+    terms.reads = reads;
+    return terms;
+  }
+};
+
+PartChoice follow_choice(std::optional<int> part, std::optional<double> follow,
+                         std::optional<int> parts = {}) {
+  PartChoice choice;
+  choice.kind = part ? PartChoice::Kind::fixed : PartChoice::Kind::automatic;
+  choice.part = part;
+  choice.parts = parts;
+  choice.lease_seconds = 0.2;
+  choice.follow = follow;
+  return choice;
+}
+
+std::string same_digest(int) {
+  return "digest";
+}
+
+/// Does all parts that a run gives.
+std::set<int> do_all(PartRun& run) {
+  std::set<int> numbers;
+  while (std::optional<Part> part = run.next(same_digest)) {
+    numbers.insert(part->number());
+    if (!part->done()) part->complete({});
+  }
+  return numbers;
+}
+
+void pause_for(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
+TEST_CASE("parts whose input is complete are done, and then the missing ones are named") {
+  const Followed of(4);
+  of.done("clip", 0);
+  of.done("clip", 2);
+  std::set<int> numbers;
+  PartRun run(of.folder.path, "caption", follow_choice({}, {}), of.terms());
+  const auto next = [&] {
+    while (std::optional<Part> part = run.next(same_digest)) {
+      numbers.insert(part->number());
+      part->complete({});
+    }
+  };
+  CHECK_THROWS_WITH(
+      next(), "of vfm-clip, 2 of the 4 parts of '" + of.folder.path + "' are not complete: 1, 3");
+  CHECK(numbers == std::set<int>{0, 2});
+  PartRun one(of.folder.path, "caption", follow_choice(3, {}), of.terms());
+  CHECK_THROWS_WITH(one.next(same_digest),
+                    Catch::Contains("1 of the 4 parts") && Catch::Contains("complete: 3"));
+  // A part that is done needs what it was made of.
+  PartRun again(of.folder.path, "caption", follow_choice(2, {}), of.terms());
+  CHECK(again.next(same_digest)->done());
+  // The parts of another number have several of the list.
+  PartRun two(of.folder.path, "embed", follow_choice({}, {}, 2), of.terms());
+  CHECK(two.next(same_digest)->number() == 0);
+  CHECK_THROWS_WITH(two.next(same_digest), Catch::Contains("complete: 1, 3"));
+}
+
+TEST_CASE("a run that follows begins parts as they come, also of a program that has none yet") {
+  const Followed of(3);
+  RunTerms terms = of.terms({"caption"});
+  terms.awaits = {"caption"};
+  std::thread before([&] {
+    for (int part = 2; part >= 0; --part) {
+      pause_for(0.1);
+      of.done("clip", part);
+    }
+    PartRun captions(of.folder.path, "caption", follow_choice({}, {}), of.terms());
+    CHECK(do_all(captions) == std::set<int>{0, 1, 2});
+  });
+  PartRun run(of.folder.path, "embed", follow_choice({}, 5.0), terms);
+  CHECK(run.file().after == std::vector<std::string>{"caption"});
+  CHECK(do_all(run) == std::set<int>{0, 1, 2});
+  before.join();
+}
+
+TEST_CASE("a run that follows gives up when no needed part has moved") {
+  const Followed of(2);
+  of.lease(1, 0);
+  of.done("clip", 0);
+  std::thread beats([&] {
+    for (int beat = 1; beat < 5; ++beat) {
+      pause_for(0.2);
+      of.lease(1, beat);
+    }
+  });
+  const Stopwatch watch;
+  PartRun run(of.folder.path, "caption", follow_choice({}, 0.6), of.terms());
+  CHECK_THROWS_WITH(do_all(run), Catch::Contains("complete: 1; none of them has moved for 0.6s"));
+  CHECK(watch.seconds() > 1.2);
+  CHECK(watch.seconds() < 5);
+  beats.join();
+}
+
+TEST_CASE("a program with a limit waits until those that follow have done its parts") {
+  const Followed of(4);
+  PartsAhead ahead(of.folder.path, "clip");
+  for (int part = 0; part < 3; ++part)
+    of.done("clip", part, 100);
+  CHECK(ahead.bytes() == 0);  // nobody follows
+  PartRun caption(of.folder.path, "caption", follow_choice({}, {}), of.terms());
+  PartRun embed(of.folder.path, "embed", follow_choice({}, {}, 2), of.terms({"caption"}));
+  CHECK(ahead.bytes() == 300);
+  of.done("caption", 0, 7);
+  of.done("caption", 1, 7);
+  CHECK(ahead.bytes() == 300);
+  of.done("embed", 0);
+  CHECK(ahead.bytes() == 200);  // part 0 of embed has the parts 0 and 2
+  PartsAhead captions(of.folder.path, "caption");
+  CHECK(captions.bytes() == 7);
+
+  PartChoice choice = follow_choice({}, {});
+  choice.waiting = 199;
+  std::thread after([&] {
+    pause_for(0.3);
+    of.done("embed", 1);
+  });
+  const Stopwatch watch;
+  PartRun clip(of.folder.path, "clip", choice);
+  const std::optional<Part> part = clip.next(same_digest);
+  REQUIRE(part);
+  CHECK(part->number() == 3);
+  CHECK(watch.seconds() > 0.25);
+  after.join();
+}
