@@ -137,6 +137,7 @@ void check_settings(const Json& there, const RunTerms& terms, const std::string&
     if (const std::string option = option_of(terms, name);
         !option.empty() && std::ranges::find(options, option) == options.end())
       options.push_back(option);
+  if (found.clauses.empty()) found.clauses.emplace_back("their members have another order");
   if (found.clauses.size() > kMostNamed) found.clauses.resize(kMostNamed);
   const std::string advice = options.empty()
                                  ? "give the same options"
