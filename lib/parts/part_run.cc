@@ -51,7 +51,7 @@ int number_of_parts(io::Store& store, const std::string& directory, const std::s
         "nobody has said how many parts this work has; say it with the part, such as 3/16, env/16 "
         "or auto/16");
   if (!there) {
-    const Json run = {{"version", 1}, {"tool", "vfm-" + tool}, {"parts", *said}};
+    const Json run = {{"version", 1}, {"tool", command_of(tool)}, {"parts", *said}};
     store.create(tool + kRun, dump_json(run) + "\n");
     there = count_parts(directory, tool);  // Another command may have created it first.
   }
@@ -100,6 +100,10 @@ void pause(double seconds) {
 }
 
 }  // namespace
+
+std::string command_of(const std::string& tool) {
+  return tool == "plan" ? "vfm-shard plan" : "vfm-" + tool;
+}
 
 std::string part_name(int part) {
   return fmt::format("{:05}", part);
@@ -221,9 +225,9 @@ void Part::check_lost() const {
 }
 
 void Part::complete(const PartResults& results) {
-  const PartMarker marker{"vfm-" + state_->tool,  state_->number, state_->parts,
-                          state_->inputs,         results,        state_->process.host,
-                          state_->lease->begun(), utc_now()};
+  const PartMarker marker{command_of(state_->tool), state_->number, state_->parts,
+                          state_->inputs,           results,        state_->process.host,
+                          state_->lease->begun(),   utc_now()};
   const std::string name = state_->name + kMarker;
   if (!create_marker(*state_->store, name, marker)) {
     const std::optional<PartMarker> there = read_marker(*state_->store, name);

@@ -27,6 +27,8 @@
 
 namespace vfm::parts {
 
+/// Returns the command that does the parts of `tool`, such as "vfm-clip" for "clip".
+std::string command_of(const std::string& tool);
 /// Returns "00003" for 3.
 std::string part_name(int part);
 /// Returns DIR/parts/TOOL/00003.
