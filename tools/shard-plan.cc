@@ -15,7 +15,7 @@ class ShardPlanTool : public vfm::cli::Tool {
  public:
   std::string name() const override { return "vfm-shard"; }
   std::string description() const override {
-    return "Plans a dataset whose shards are written on many machines.";
+    return "Plans a dataset that many machines write.";
   }
   std::string examples() const override {
     return "vfm-shard plan -o dataset --part env/100 clips\n"
