@@ -4,11 +4,13 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/json.h"
 #include "cli/options.h"
 #include "io/manifest.h"
 #include "part_page.h"
+#include "parts/part_run.h"
 #include "parts/status.h"
 #include "verbs.h"
 
@@ -16,16 +18,20 @@ namespace {
 
 class PartStatusTool : public vfm::cli::Tool {
  public:
-  /// `tool` is the program without "vfm-".
-  explicit PartStatusTool(std::string tool) : tool_(std::move(tool)) {}
+  /// `program` is the program without "vfm-". `tools` are the tools whose parts it does
+  /// (parts/part_run.h), in the order of work.
+  explicit PartStatusTool(std::string program, std::vector<std::string> tools = {})
+      : program_(std::move(program)), tools_(std::move(tools)) {
+    if (tools_.empty()) tools_ = {program_};
+  }
 
-  std::string name() const override { return "vfm-" + tool_; }
+  std::string name() const override { return "vfm-" + program_; }
   std::string description() const override { return "Tells how far the parts of a work are."; }
   std::string examples() const override {
     return fmt::format(
         "vfm-{0} status clips\n"
         "sbatch --array=$(vfm-{0} status clips --missing) {0}.sbatch",
-        tool_);
+        program_);
   }
 
   void add_options(vfm::cli::Options& options) override {
@@ -64,14 +70,24 @@ class PartStatusTool : public vfm::cli::Tool {
   }
 
   long run(vfm::cli::Context& context) override {
-    const vfm::parts::PartsStatus status = vfm::parts::look_at_parts(directory_, tool_, missing_);
-    if (!page_.path.empty()) write_part_page(status, directory_, page_.path);
-    if (missing_)
-      vfm::cli::print(windows(status));
-    else if (vfm::cli::stdout_is_terminal())
-      vfm::cli::print(vfm::parts::status_table(status));
-    else
-      write_records(status, context.manifest);
+    std::vector<std::string> there;
+    for (const std::string& tool : tools_)
+      if (vfm::parts::count_parts(directory_, tool)) there.push_back(tool);
+    if (there.empty()) there.push_back(tools_.back());  // an error says that there are no parts
+    for (const std::string& tool : there) {
+      const vfm::parts::PartsStatus status = vfm::parts::look_at_parts(directory_, tool, missing_);
+      const bool to_do = !status.to_do().empty();
+      // A later tool needs all parts of the earlier one.
+      const bool last = tool == there.back() || (missing_ && to_do);
+      if (last && !page_.path.empty()) write_part_page(status, directory_, page_.path);
+      if (missing_ && to_do)
+        vfm::cli::print(windows(status));
+      else if (!missing_ && vfm::cli::stdout_is_terminal())
+        vfm::cli::print(vfm::parts::status_table(status));
+      else if (!missing_)
+        write_records(status, context.manifest);
+      if (last) break;
+    }
     return 0;
   }
 
@@ -93,7 +109,9 @@ class PartStatusTool : public vfm::cli::Tool {
     manifest.write(vfm::parts::parts_record(status));
   }
 
-  std::string tool_, directory_;
+  std::string program_;
+  std::vector<std::string> tools_;
+  std::string directory_;
   vfm::cli::ReportOptions page_;
   bool missing_ = false;
   int max_array_ = 0;
@@ -115,4 +133,7 @@ std::unique_ptr<vfm::cli::Tool> make_generate_status() {
 }
 std::unique_ptr<vfm::cli::Tool> make_pack_status() {
   return std::make_unique<PartStatusTool>("pack");
+}
+std::unique_ptr<vfm::cli::Tool> make_shard_status() {
+  return std::make_unique<PartStatusTool>("shard", std::vector<std::string>{"plan", "shard"});
 }

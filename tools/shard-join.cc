@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "cli/options.h"
+#include "dataset/planned_parts.h"
 #include "dataset/whole_clips.h"
 #include "generate/files/joined_clips.h"
 #include "pack/whole_latents.h"
@@ -40,12 +41,12 @@ class ShardJoinTool : public vfm::cli::Tool {
 
   long run(vfm::cli::Context& context) override {
     std::vector<std::string> tools;
-    for (const char* tool : {"pack", "generate", "clip", "caption", "embed"})
+    for (const char* tool : {"pack", "generate", "clip", "shard", "caption", "embed"})
       if (vfm::parts::count_parts(directory_, tool)) tools.emplace_back(tool);
     if (tools.empty())
       vfm::fail_usage(
-          "'{}' has no parts: give a folder that vfm-clip, vfm-caption, vfm-embed, vfm-pack or "
-          "vfm-generate wrote with --part",
+          "'{}' has no parts: give a folder that vfm-clip, vfm-caption, vfm-embed, vfm-pack, "
+          "vfm-generate or vfm-shard --plan wrote with --part",
           directory_);
     const std::string& first = tools.front();
     if ((first == "pack" || first == "generate") && tools.size() > 1)
@@ -59,13 +60,24 @@ class ShardJoinTool : public vfm::cli::Tool {
     else if (first == "generate")
       vfm::generate::join_generated(directory_, context.manifest);
     else
-      vfm::dataset::join_clips(directory_, prune_, context.manifest);
+      join_dataset(context.manifest);
     for (const std::string& tool : tools)
       vfm::parts::tidy_parts(directory_, tool);
+    vfm::parts::tidy_parts(directory_, "plan");
     return 0;
   }
 
  private:
+  /// Columns may have been added to the shards of a dataset since it was joined.
+  void join_dataset(vfm::io::ManifestWriter& manifest) const {
+    const auto has = [&](const char* tool) {
+      return vfm::parts::count_parts(directory_, tool).has_value();
+    };
+    const bool columns = has("clip") || has("caption") || has("embed");
+    if (has("shard")) vfm::dataset::join_planned(directory_, columns ? nullptr : &manifest);
+    if (columns) vfm::dataset::join_clips(directory_, prune_, manifest);
+  }
+
   std::string directory_;
   bool prune_ = false;
 };

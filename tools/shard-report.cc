@@ -41,11 +41,7 @@ class ShardReportTool : public vfm::cli::Tool {
             "default is the 32 most frequent numeric fields, except fields that identify a clip or "
             "its storage, such as _begin_, _width_ and _bytes_.");
     choices_.add(options);
-    for (const char* name : {"--where", "--without", "--balance", "--balance-clusters", "--rekey",
-                             "--duplicate-threshold", "--duplicate-method", "--duplicate-vector",
-                             "--keep-near-duplicates", "--keep-duplicates", "--split", "--seed",
-                             "--resolution-edges", "--aspect-edges", "--duration-edges"})
-      options.row(name).explained_in("vfm-shard(1)");
+    choices_.explain(options);
     options.group("Work");
     jobs_.add(options);
     member_.add(options);

@@ -25,6 +25,22 @@ void ShardChoices::add(vfm::cli::Options& options) {
   add_places(options);
 }
 
+void ShardChoices::add_size(vfm::cli::Options& options) {
+  vfm::cli::add_bytes_option(options, "--shard-size", options_.shard_bytes,
+                             "write shards up to this size")
+      .shown("500MB")
+      .everyday()
+      .manual("Maximum size of a shard, such as _500MB_ or _2GiB_.");
+}
+
+void ShardChoices::explain(vfm::cli::Options& options) {
+  for (const char* name : {"--where", "--without", "--balance", "--balance-clusters", "--rekey",
+                           "--duplicate-threshold", "--duplicate-method", "--duplicate-vector",
+                           "--keep-near-duplicates", "--keep-duplicates", "--split", "--seed",
+                           "--resolution-edges", "--aspect-edges", "--duration-edges"})
+    options.row(name).explained_in("vfm-shard(1)");
+}
+
 void ShardChoices::check() {
   if (!options_.where.empty()) vfm::shard::Where{options_.where};
   if (balance_->given()) options_.balance.rules = vfm::dataset::parse_balance(balance_text_);

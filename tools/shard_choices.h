@@ -1,5 +1,5 @@
-// Options of vfm-shard and `vfm-shard report` that choose samples, drop duplicates, and set splits
-// and bins.
+// Options of vfm-shard, `vfm-shard plan` and `vfm-shard report` that choose samples, drop
+// duplicates, and set splits and bins.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,6 +14,11 @@ class ShardChoices {
   explicit ShardChoices(vfm::dataset::ShardOptions& options) : options_(options) {}
 
   void add(vfm::cli::Options& options);
+  /// Adds --shard-size.
+  void add_size(vfm::cli::Options& options);
+  /// Refers from the manual of a verb to that of vfm-shard, which has paragraphs for the options of
+  /// add().
+  static void explain(vfm::cli::Options& options);
   /// Call it in Tool::check().
   void check();
 

@@ -17,6 +17,8 @@ std::unique_ptr<vfm::cli::Tool> make_embed_index();
 std::unique_ptr<vfm::cli::Tool> make_embed_status();
 std::unique_ptr<vfm::cli::Tool> make_shard_report();
 std::unique_ptr<vfm::cli::Tool> make_shard_join();
+std::unique_ptr<vfm::cli::Tool> make_shard_plan();
+std::unique_ptr<vfm::cli::Tool> make_shard_status();
 std::unique_ptr<vfm::cli::Tool> make_pack_plan();
 std::unique_ptr<vfm::cli::Tool> make_pack_status();
 std::unique_ptr<vfm::cli::Tool> make_generate_decode();

@@ -182,7 +182,7 @@ class GenerateTool : public vfm::cli::Tool {
       read_again(app, dealt.arguments);
       read_options();
       job_.device = dealt.device;
-      settle(dealt.cache);
+      settle(dealt.cache, vfm::no_progress());
       job_.model = dealt.model;
       return job_;
     });
@@ -195,7 +195,7 @@ class GenerateTool : public vfm::cli::Tool {
       check_files(launch);
       const auto workers = workers_of(device_, jobs_, name());
       job_.device = workers->device();
-      settle(context.cache);
+      settle(context.cache, context.progress);
       return deal_to_gpus(job_, *workers, jobs_, context);
     }
     return vfm::dist::with_world(launch.ranks, [&](vfm::dist::World& world) {
@@ -314,7 +314,7 @@ class GenerateTool : public vfm::cli::Tool {
     check_files(launch);
     if (device_.workers()) refuse_ranks(launch);
     job_.device = generate_.tokenizer.device_of(launch);
-    settle(context.cache);
+    settle(context.cache, context.progress);
     if (launch.ranks == 1 && !job_.latents_only) engines_.encode(job_.encoder);
     const int threads =
         launch.ranks > 1 ? vfm::dist::threads_per_rank(jobs_.jobs, launch.ranks, launch.local_ranks)
@@ -328,10 +328,11 @@ class GenerateTool : public vfm::cli::Tool {
   }
 
   /// Stores the options in the job. Needs job_.device.
-  void settle(const std::string& cache) {
+  void settle(const std::string& cache, vfm::Progress& progress) {
     vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention, cache);
     job_.output = files_.output.directory;
-    job_.parts = part_work("generate", part_, job_.output, {}, vfm::media::ffmpeg_version());
+    job_.parts =
+        part_work("generate", part_, job_.output, {}, vfm::media::ffmpeg_version(), progress);
     job_.force = files_.output.force;
     job_.report = report_.path;
     job_.cache = cache;

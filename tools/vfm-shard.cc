@@ -3,8 +3,10 @@
 #include "base/json.h"
 #include "cli/estimate.h"
 #include "cli/options.h"
+#include "cli/part_options.h"
 #include "cli/runner.h"
 #include "dataset/dataset.h"
+#include "dataset/planned_parts.h"
 #include "shard/where.h"
 #include "shard_choices.h"
 #include "shard_estimate.h"
@@ -28,15 +30,11 @@ class ShardTool : public vfm::cli::Tool {
   void add_options(vfm::cli::Options& options) override {
     options.group("Input and output");
     input_.add_shards(options);
-    output_.add(options, true, "write the dataset to this folder");
+    output_.add(options, false, "write the dataset to this folder");
     options.row("--output").manual("Write the dataset to this folder.");
     options.row("--force").manual(
         "Replace the dataset in the folder, and assign all sources to splits again.");
-    vfm::cli::add_bytes_option(options, "--shard-size", options_.shard_bytes,
-                               "write shards up to this size")
-        .shown("500MB")
-        .everyday()
-        .manual("Maximum size of a shard, such as _500MB_ or _2GiB_.");
+    choices_.add_size(options);
     report_.add(options, "write a page about the dataset");
     options.row("--report").manual("Write a page about the dataset. See *vfm-shard-report*(1).");
     vfm::cli::add_dry_run(options, dry_run_);
@@ -50,13 +48,31 @@ class ShardTool : public vfm::cli::Tool {
     options.group("Work");
     jobs_.add(options);
     member_.add(options);
+    add_plan(options);
   }
 
-  void check() override { choices_.check(); }
+  void check() override {
+    choices_.check();
+    if (!plan_.empty()) {
+      if (part_.choice.whole())
+        vfm::fail_usage("--plan writes parts of the shards: give --part I/N, env/N or auto/N");
+      if (!input_.inputs.empty()) vfm::fail_usage("--plan FILE names the input: give no shards");
+      return;
+    }
+    if (!part_.choice.whole())
+      vfm::fail_usage(
+          "--part writes shards of a plan: give --plan FILE, which vfm-shard plan made");
+    if (output_.directory.empty()) vfm::fail_usage("--output is required");
+  }
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
 
   long run(vfm::cli::Context& context) override {
+    if (!plan_.empty()) {
+      vfm::share::Slots slots = context.slots(jobs_);
+      return vfm::dataset::write_planned(plan_, part_.choice, slots, context.progress,
+                                         context.manifest);
+    }
     options_.inputs = input_.resolved();
     options_.output = output_.directory;
     options_.force = output_.force;
@@ -75,6 +91,40 @@ class ShardTool : public vfm::cli::Tool {
   }
 
  private:
+  /// The plan has the values of all other options.
+  void add_plan(vfm::cli::Options& options) {
+    vfm::cli::OptionRow& plan =
+        options.add("--plan", plan_, "FILE", "write shards of the plan that vfm-shard plan made");
+    plan.check(vfm::cli::not_empty)
+        .shown("")
+        .manual(
+            "Write the shards of this plan, into the folder of the file. Needs *--part*. See "
+            "*vfm-shard-plan*(1).");
+    for (const char* name : {"--output",
+                             "--force",
+                             "--shard-size",
+                             "--report",
+                             "--dry-run",
+                             "--where",
+                             "--without",
+                             "--balance",
+                             "--balance-clusters",
+                             "--rekey",
+                             "--duplicate-threshold",
+                             "--duplicate-method",
+                             "--duplicate-vector",
+                             "--keep-near-duplicates",
+                             "--keep-duplicates",
+                             "--split",
+                             "--seed",
+                             "--resolution-edges",
+                             "--aspect-edges",
+                             "--duration-edges",
+                             "--max-member"})
+      plan.excludes(options.row(name));
+    part_.add(options);
+  }
+
   vfm::Json counts_json() const {
     return {{"read", counts_.read},         {"filtered", counts_.filtered},
             {"without", counts_.without},   {"duplicates", counts_.duplicates},
@@ -85,17 +135,22 @@ class ShardTool : public vfm::cli::Tool {
   vfm::cli::OutputOptions output_;
   vfm::cli::ReportOptions report_;
   vfm::cli::JobOptions jobs_;
+  vfm::cli::PartOptions part_;
   vfm::cli::MemberOptions member_;
   vfm::dataset::SampleCounts counts_;  // of --dry-run
   vfm::dataset::ShardOptions options_;
   ShardChoices choices_{options_};
+  std::string plan_;
   bool dry_run_ = false;
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return vfm::cli::run(
-      argc, argv,
-      {{"", vfm::cli::make<ShardTool>}, {"report", make_shard_report}, {"join", make_shard_join}});
+  return vfm::cli::run(argc, argv,
+                       {{"", vfm::cli::make<ShardTool>},
+                        {"report", make_shard_report},
+                        {"plan", make_shard_plan},
+                        {"join", make_shard_join},
+                        {"status", make_shard_status}});
 }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
-#include <optional>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/held_bytes.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/units.h"
@@ -20,8 +19,10 @@
 #include "dataset/finish.h"
 #include "dataset/folder.h"
 #include "dataset/plan.h"
+#include "dataset/planned.h"
 #include "dataset/report.h"
 #include "dataset/scan.h"
+#include "dataset/scan_parts.h"
 #include "dataset/write.h"
 #include "io/file.h"
 #include "io/folder_lock.h"
@@ -29,7 +30,6 @@
 #include "io/scratch_file.h"
 #include "report/html.h"
 #include "shard/where.h"
-#include "share/ordered.h"
 
 namespace vfm::dataset {
 namespace {
@@ -145,39 +145,7 @@ struct Scratch {
   }
 };
 
-struct WriteJob {
-  const PlannedShard* shard = nullptr;
-  std::string items;  ///< PlannedItems::pack()
-};
-
-std::vector<Json> write_shards(const Scan& scan, ShardPlan& plan, const ShardOptions& options,
-                               share::Slots& slots, Progress& progress,
-                               io::ManifestWriter& manifest) {
-  const ShardWriter writer(scan, options);
-  std::vector<Json> records;
-  PlannedItems items(scan, plan);
-  std::size_t next = 0;
-  progress.start("shards", plan.shards.size());
-  share::for_each_ordered<WriteJob, Json>(
-      slots,
-      [&]() -> std::optional<WriteJob> {
-        if (next == plan.shards.size()) return std::nullopt;
-        const PlannedShard& shard = plan.shards[next++];
-        return WriteJob{&shard, items.pack(shard.samples)};
-      },
-      [&](WriteJob& job) { return writer.write(*job.shard, job.items); },
-      [&](Json& record) {
-        manifest.write(record);
-        progress.add();
-        records.push_back(std::move(record));
-      },
-      [](const Json& record) { return held_bytes(record); });
-  return records;
-}
-
-Scan scan_and_check(const ShardOptions& options, share::Slots& slots, Progress& progress,
-                    io::ErrorLog& errors, bool whole) {
-  Scan scan = scan_shards(options, slots, progress, errors);
+void check_scan(const ShardOptions& options, const Scan& scan, io::ErrorLog& errors, bool whole) {
   check_whole(options, scan.streams, errors);
   check_names(options, scan);
   if (whole) tell_idle_lines(scan);
@@ -189,7 +157,6 @@ Scan scan_and_check(const ShardOptions& options, share::Slots& slots, Progress& 
                                  : fmt::format("{} taken out, ", scan.left_out.count()),
          errors.count());
   }
-  return scan;
 }
 
 struct PageScratch {
@@ -214,7 +181,8 @@ long look(ShardOptions options, share::Slots& slots, Progress& progress) {
   const io::File lock = io::lock_folder(options.output);
   const PageScratch scratch(options.output);
   io::ErrorLog errors(io::join_path(options.output, "errors.jsonl"), "vfm-shard");
-  Scan scan = scan_and_check(options, slots, progress, errors, true);
+  Scan scan = scan_shards(options, slots, progress, errors);
+  check_scan(options, scan, errors, true);
   KnownSources known(options.output);
   ShardPlan plan = plan_shards(scan, options, known, slots);
   write_shard_report(options, scan, plan, nullptr, slots);
@@ -222,42 +190,92 @@ long look(ShardOptions options, share::Slots& slots, Progress& progress) {
   return static_cast<long>(errors.count());
 }
 
-}  // namespace
-
-long run(const ShardOptions& options, share::Slots& slots, Progress& progress,
-         io::ManifestWriter& manifest, SampleCounts* counts) {
+/// The steps of a run before the shards are written. `scan_input` makes the scan. `finish` does the
+/// rest, and returns the number of samples in the dataset. `whole` is false in a dry run.
+SampleCounts plan_folder(const ShardOptions& options, share::Slots& slots, bool whole,
+                         const std::function<Scan(io::ErrorLog& errors)>& scan_input,
+                         const std::function<std::uint64_t(Scan& scan, ShardPlan& plan)>& finish,
+                         long& faults) {
   // Both throw for a malformed option before the folder is made.
   if (!options.where.empty()) shard::Where{options.where};
   WithoutList{options.without};
-  if (options.output.empty()) return look(options, slots, progress);
   const io::File lock = io::lock_folder(options.output);
   EarlierDataset earlier = read_earlier(options);
   const Scratch scratch{unpack_folder(options.output)};
   io::ErrorLog errors(io::join_path(options.output, "errors.jsonl"), "vfm-shard");
-  Scan scan = scan_and_check(options, slots, progress, errors, counts == nullptr);
+  Scan scan = scan_input(errors);
+  check_scan(options, scan, errors, whole);
   ShardPlan plan = plan_shards(scan, options, earlier.sources, slots);
-  prepare_folder(options, earlier, scan, plan);
+  prepare_folder(options, earlier, plan);
   write_duplicates(options, plan);
   write_left_out(options, scan.left_out);
-  const std::vector<Json> records = write_shards(scan, plan, options, slots, progress, manifest);
-  const Json summary = write_dataset_files(options, scan, plan, records);
-  if (!options.report.empty()) write_shard_report(options, scan, plan, summary, slots);
+  const std::uint64_t stay = finish(scan, plan);
   errors.finish();
   const SampleCounts found{.read = scan.read,
                            .filtered = scan.filtered,
                            .without = scan.left_out.count(LeftOutReason::without),
                            .duplicates = plan.duplicates.count(),
                            .balanced = scan.left_out.count(LeftOutReason::balance),
-                           .stay = summary["samples"].get<std::uint64_t>()};
-  if (counts) *counts = found;
+                           .stay = stay};
   log_info(
       "{} samples in {} shards; {} filtered out, {} taken out, {} duplicates, {} left out for "
       "balance, {} errors",
-      found.stay, records.size(), found.filtered, found.without, found.duplicates, found.balanced,
-      errors.count());
+      found.stay, plan.shards.size(), found.filtered, found.without, found.duplicates,
+      found.balanced, errors.count());
   if (const std::uint64_t bytes = io::ScratchFile::most_disk_bytes(); bytes > 0)
     log_info("temporary files took up to {}", format_bytes(static_cast<double>(bytes)));
-  return static_cast<long>(errors.count());
+  faults = static_cast<long>(errors.count());
+  return found;
+}
+
+}  // namespace
+
+long run(const ShardOptions& options, share::Slots& slots, Progress& progress,
+         io::ManifestWriter& manifest, SampleCounts* counts) {
+  if (options.output.empty()) return look(options, slots, progress);
+  long faults = 0;
+  const SampleCounts found = plan_folder(
+      options, slots, counts == nullptr,
+      [&](io::ErrorLog& errors) { return scan_shards(options, slots, progress, errors); },
+      [&](Scan& scan, ShardPlan& plan) {
+        const ShardWriter writer(plan, options.output, unpack_folder(options.output));
+        std::vector<Json> records;
+        write_shards(plan, writer, {}, slots, progress, [&](Json& record) {
+          manifest.write(record);
+          records.push_back(std::move(record));
+        });
+        const Json summary = write_dataset_files(options.output, plan, records);
+        if (!options.report.empty()) write_shard_report(options, scan, plan, summary, slots);
+        return summary["samples"].get<std::uint64_t>();
+      },
+      faults);
+  if (counts) *counts = found;
+  return faults;
+}
+
+long make_plan(const ShardOptions& options, share::Slots& slots, Progress& progress,
+               io::ManifestWriter& manifest) {
+  const bool gathers = has_scan_parts(options.output);
+  std::uint64_t shards = 0;
+  long faults = 0;
+  const std::string path = plan_file(options.output);
+  const SampleCounts found = plan_folder(
+      options, slots, true,
+      [&](io::ErrorLog& errors) {
+        return gathers ? gather_parts(options, progress, errors)
+                       : scan_shards(options, slots, progress, errors);
+      },
+      [&](Scan&, ShardPlan& plan) {
+        write_plan_file(plan, path);
+        shards = plan.shards.size();
+        std::uint64_t samples = 0;
+        for (const PlannedShard& shard : plan.shards)
+          samples += shard.samples;
+        return samples;
+      },
+      faults);
+  manifest.write({{"kind", "plan"}, {"path", path}, {"shards", shards}, {"samples", found.stay}});
+  return faults;
 }
 
 }  // namespace vfm::dataset

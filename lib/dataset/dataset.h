@@ -81,4 +81,11 @@ struct SampleCounts {
 long run(const ShardOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest, SampleCounts* counts = nullptr);
 
+/// Makes the plan of a dataset without its shards: plan.bin (dataset/planned.h) and the files of
+/// run() that do not depend on the shards. If the folder has parts of a scan
+/// (dataset/scan_parts.h), takes what they found, else reads the input. Writes a record of the
+/// plan. Returns and throws what run() does; and throws Error if a part is missing.
+long make_plan(const ShardOptions& options, share::Slots& slots, Progress& progress,
+               io::ManifestWriter& manifest);
+
 }  // namespace vfm::dataset

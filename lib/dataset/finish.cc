@@ -66,57 +66,26 @@ void add(Json& object, const std::string& name, const Json& record, double secon
   entry["seconds"] = entry["seconds"].get<double>() + seconds;
 }
 
-Json compared_json(const ShardOptions& options, const Scan& scan, const ShardPlan& plan) {
-  constexpr std::size_t kMostSets = 64;
-  Json sets = Json::array();
-  bool exact = true;
-  for (const ComparedSet& set : plan.compared) {
-    exact = exact && !set.clusters;
-    if (sets.size() == kMostSets) continue;
-    sets.push_back({{"media", set.images ? "image" : "video"},
-                    {"encoder", scan.encoders.of(set.encoder)},
-                    {"samples", set.samples}});
-    if (set.clusters) sets.back()["clusters"] = set.clusters_json();
-  }
-  return {{"by", options.compared_member()},
-          {"method", exact ? "exact" : "clusters"},
-          {"sets", std::move(sets)}};
-}
-
-Json summary(const ShardOptions& options, const Scan& scan, const ShardPlan& plan,
-             const std::vector<Json>& records) {
-  Json total, splits = Json::object(), bins = Json::object(), duplicates = Json::object();
+Json summary(const WritePlan& plan, const std::vector<Json>& records) {
+  Json total, splits = Json::object(), bins = Json::object();
   for (std::size_t i = 0; i < records.size(); ++i) {
     const double seconds = plan.shards[i].seconds;
     add(total, "all", records[i], seconds);
     add(splits, plan.shards[i].split, records[i], seconds);
     add(bins, plan.shards[i].bin, records[i], seconds);
   }
-  for (std::size_t kind = 0; kind < kDuplicateKinds.size(); ++kind)
-    duplicates[kDuplicateKinds[kind]] = plan.duplicates.count(static_cast<DuplicateKind>(kind));
   Json json = {{"kind", "dataset"}, {"version", 1}, {"plan", plan.hash}};
   json.update(total["all"]);
   json["splits"] = std::move(splits);
   json["bins"] = std::move(bins);
-  json["read"] = scan.read;
-  json["filtered"] = scan.filtered;
-  json["duplicates"] = std::move(duplicates);
-  if (!plan.compared.empty()) json["near_duplicates"] = compared_json(options, scan, plan);
-  if (scan.left_out.count() > 0) {
-    Json left_out = Json::object();
-    for (std::size_t reason = 0; reason < kLeftOutReasons.size(); ++reason)
-      left_out[kLeftOutReasons[reason]] = scan.left_out.count(static_cast<LeftOutReason>(reason));
-    json["left_out"] = std::move(left_out);
-  }
-  for (const Balanced& rule : plan.balanced)
-    json["balance"].push_back(rule.json());
-  json["options"] = options_json(options);
+  json.update(plan.counts);
+  json["options"] = plan.options;
   return json;
 }
 
 /// Returns the configurations for load_dataset(): one per format of media, with the most samples
 /// first.
-std::vector<shard::CardConfig> card_configs(const ShardPlan& plan) {
+std::vector<shard::CardConfig> card_configs(const WritePlan& plan) {
   std::map<std::string, shard::CardConfig> by_media;
   std::map<std::string, std::size_t> samples;
   const auto add_once = [](std::vector<std::string>& list, const std::string& word) {
@@ -179,33 +148,33 @@ void write_left_out(const ShardOptions& options, LeftOutList& list) {
   file.update();
 }
 
-Json write_dataset_files(const ShardOptions& options, const Scan& scan, ShardPlan& plan,
+Json write_dataset_files(const std::string& directory, const WritePlan& plan,
                          const std::vector<Json>& records) {
   std::vector<shard::DatasetShard> shards;
   for (std::size_t i = 0; i < records.size(); ++i)
     shards.push_back({plan.shards[i].path, plan.shards[i].split, records[i]["samples"],
                       records[i]["bytes"], records[i]["xxh3"]});
-  PlannedItems items(scan, plan);
+  PlannedItems items(plan);
   Item item;
   std::pair<std::size_t, std::int64_t> at{0, -1};  // Shard and row of `item`.
   shard::write_energon_meta(
-      options.output, shards,
+      directory, shards,
       [&](std::size_t shard, std::int64_t row, std::string_view, std::string_view extension) {
         if (std::pair(shard, row) != at) {
-          if (!items.next(item)) fail("the shards in '{}' are not those planned", options.output);
+          if (!items.next(item)) fail("the shards in '{}' are not those planned", directory);
           at = {shard, row};
         }
         return media_of(item, extension);
       });
-  shard::write_wids(options.output, "vfm", shards);
+  shard::write_wids(directory, "vfm", shards);
   shard::write_dataset_card(
-      options.output, "vfm-shard",
+      directory, "vfm-shard",
       "# A dataset of videos\n\nWebDataset shards that vfm-shard wrote: "
       "DIR/SPLIT/BIN/BIN-000000.tar. dataset.json counts them.\nThe format is "
       "described in vfm-shard(5).",
       card_configs(plan));
-  Json json = summary(options, scan, plan, records);
-  io::update_file(io::join_path(options.output, "dataset.json"), dump_json_pretty(json));
+  Json json = summary(plan, records);
+  io::update_file(io::join_path(directory, "dataset.json"), dump_json_pretty(json));
   return json;
 }
 

@@ -17,10 +17,10 @@ void write_duplicates(const ShardOptions& options, ShardPlan& plan);
 /// file.
 void write_left_out(const ShardOptions& options, LeftOutList& list);
 
-/// Writes .nv-meta/, wids.json, README.md and, at the end, dataset.json. Returns the contents of
-/// dataset.json: counts by split and bin, samples left out, and options. `records` has the records
-/// of the shards in the order of the plan.
-Json write_dataset_files(const ShardOptions& options, const Scan& scan, ShardPlan& plan,
+/// Writes .nv-meta/, wids.json, README.md and, at the end, dataset.json into the folder. Returns
+/// the contents of dataset.json: counts by split and bin, samples left out, and options. `records`
+/// has the records of the shards in the order of the plan.
+Json write_dataset_files(const std::string& directory, const WritePlan& plan,
                          const std::vector<Json>& records);
 
 }  // namespace vfm::dataset

@@ -100,11 +100,12 @@ std::vector<std::string> stale_shards(const ShardOptions& options, const Earlier
 }
 
 /// Input shards must not be part of the dataset that is replaced, because they would be lost.
-void check_input(const ShardOptions& options, const EarlierDataset& earlier, const Scan& scan) {
+void check_input(const ShardOptions& options, const EarlierDataset& earlier,
+                 const WritePlan& plan) {
   std::set<std::filesystem::path> there;
-  for (const auto& [path, plan] : earlier.shards)
-    there.insert(std::filesystem::weakly_canonical(in(options, path)));
-  for (const InputShard& shard : scan.shards)
+  for (const auto& shard : earlier.shards)
+    there.insert(std::filesystem::weakly_canonical(in(options, shard.first)));
+  for (const InputShard& shard : plan.inputs)
     for (const std::string& tar : shard.tars)
       if (there.contains(std::filesystem::weakly_canonical(tar)))
         fail_usage(
@@ -140,8 +141,7 @@ EarlierDataset read_earlier(const ShardOptions& options) {
   return earlier;
 }
 
-void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, const Scan& scan,
-                    ShardPlan& plan) {
+void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, ShardPlan& plan) {
   if (!earlier.there && !options.force)
     for (const PlannedShard& shard : plan.shards)
       if (io::file_exists(in(options, shard.path)))
@@ -149,7 +149,7 @@ void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, 
   if (!earlier.sources.empty() && !plan.any_known)
     fail_usage("'{}' holds a dataset of other sources; {}", options.output, kWayOut);
   if (earlier.there && (options.force || earlier.hash != plan.hash)) {
-    check_input(options, earlier, scan);
+    check_input(options, earlier, plan);
     const std::vector<std::string> stale = stale_shards(options, earlier, plan);
     log_info("'{}' is there: {} of its {} shards stay", options.output,
              earlier.shards.size() - stale.size(), earlier.shards.size());
@@ -159,7 +159,7 @@ void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, 
   }
   // Write plan.json last: until then the old plan.json names the shards that must be removed.
   plan.sources->update();
-  io::update_file(in(options, "plan.json"), dump_json_pretty(plan_json(plan, options)));
+  io::update_file(in(options, "plan.json"), dump_json_pretty(plan_json(plan)));
 }
 
 }  // namespace vfm::dataset

@@ -34,7 +34,6 @@ EarlierDataset read_earlier(const ShardOptions& options);
 /// sources.jsonl and plan.json. Throws Error{usage}, and changes nothing, if the input would be
 /// removed. Without options.force, also throws Error{usage} if the folder has a dataset of
 /// different sources, or if a planned tar exists without a plan.json.
-void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, const Scan& scan,
-                    ShardPlan& plan);
+void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, ShardPlan& plan);
 
 }  // namespace vfm::dataset

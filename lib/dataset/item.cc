@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/item.h"
 
+#include <fmt/core.h>
+
+#include "io/file.h"
 #include "io/packed.h"
 #include "shard/writer.h"
 
 namespace vfm::dataset {
+
+std::string unpacked_path(const std::string& folder, std::uint64_t line, std::size_t column) {
+  return io::join_path(folder, fmt::format("{}-{}.tar", line, column));
+}
 
 std::uint32_t Shapes::number(const Shape& shape) {
   const auto [at, added] = numbers_.emplace(shape, static_cast<std::uint32_t>(shapes_.size()));
@@ -41,6 +48,41 @@ void take_facts(std::string_view& rest, Item& item, bool content) {
     *value = io::take_real(rest);
   for (std::uint64_t* value : {&item.media_bytes, &item.tar_bytes, &item.json_bytes})
     *value = io::take_number(rest);
+}
+
+void put_shape(std::string& out, const Shape& shape) {
+  for (const std::string* text :
+       {&shape.media, &shape.extras, &shape.image_format, &shape.image_mode, &shape.bin})
+    io::put_text(out, *text);
+}
+
+Shape take_shape(std::string_view& rest) {
+  Shape shape;
+  for (std::string* text :
+       {&shape.media, &shape.extras, &shape.image_format, &shape.image_mode, &shape.bin})
+    *text = io::take_text(rest);
+  return shape;
+}
+
+void put_input(std::string& out, const InputShard& input) {
+  io::put_text(out, input.name);
+  io::put_number(out, input.line);
+  io::put_number(out, input.tars.size());
+  for (std::size_t c = 0; c < input.tars.size(); ++c) {
+    io::put_text(out, input.tars[c]);
+    io::put_number(out, input.packed[c]);
+  }
+}
+
+InputShard take_input(std::string_view& rest) {
+  InputShard input;
+  input.name = io::take_text(rest);
+  input.line = io::take_number(rest);
+  for (std::uint64_t left = io::take_number(rest); left > 0; --left) {
+    input.tars.emplace_back(io::take_text(rest));
+    input.packed.push_back(io::take_number(rest) != 0);
+  }
+  return input;
 }
 
 }  // namespace vfm::dataset

@@ -27,6 +27,17 @@ struct Shape {
   auto operator<=>(const Shape&) const = default;
 };
 
+/// An input shard, given by the tars of its columns, first column first.
+struct InputShard {
+  std::string name;
+  std::vector<std::string> tars;  ///< Paths as the input names them.
+  /// For each tar, whether it is read from an unpacked copy, because it is compressed.
+  std::vector<bool> packed;
+  std::uint64_t line = 0;  ///< Place of the shard in the input.
+};
+/// Returns the path of the unpacked copy of a tar in `folder`.
+std::string unpacked_path(const std::string& folder, std::uint64_t line, std::size_t column);
+
 struct Item {
   std::string key;
   Shape shape;
@@ -71,5 +82,12 @@ void put_facts(std::string& out, const Item& item);
 /// Reads the facts that put_facts() wrote. `content` tells whether the bytes include Item::content.
 /// Throws Error.
 void take_facts(std::string_view& rest, Item& item, bool content = true);
+
+/// Append a shape or input to `out`, and read it again. Tars are named from the working directory.
+/// take_...() throws Error.
+void put_shape(std::string& out, const Shape& shape);
+Shape take_shape(std::string_view& rest);
+void put_input(std::string& out, const InputShard& input);
+InputShard take_input(std::string_view& rest);
 
 }  // namespace vfm::dataset

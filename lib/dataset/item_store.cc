@@ -79,13 +79,16 @@ ItemStore::ItemStore(const std::string& folder, std::uint64_t most_near_bytes, b
       source_runs_(folder) {}
 
 void ItemStore::take(const ItemBatch& batch, std::uint32_t shard) {
+  take(batch.shapes(), io::ScratchReader(batch.items()), shard);
+}
+
+void ItemStore::take(const Shapes& shapes, io::ScratchReader items, std::uint32_t shard) {
   std::vector<std::uint32_t> numbers;
-  for (std::size_t i = 0; i < batch.shapes_.size(); ++i)
-    numbers.push_back(shapes_.number(batch.shapes_[i]));
-  io::ScratchReader reader(batch.items_);
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    numbers.push_back(shapes_.number(shapes[i]));
   std::string record;
   Item item;
-  for (std::string_view rest; reader.text(rest);) {
+  for (std::string_view rest; items.text(rest);) {
     if (count_ == std::numeric_limits<std::uint32_t>::max())
       fail("more than {} samples; make several datasets of them", count_);
     for (std::string* text : {&item.key, &item.source, &item.path})

@@ -12,6 +12,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dataset/item.h"
@@ -27,8 +28,11 @@ class ItemBatch {
   /// Throws Error if a name is too long.
   void add(const Item& item);
 
+  const Shapes& shapes() const { return shapes_; }
+  /// The packed items, which have numbers of shapes().
+  const io::ScratchFile& items() const { return items_; }
+
  private:
-  friend class ItemStore;
   Shapes shapes_;
   io::ScratchFile items_;
   std::string packed_;
@@ -62,6 +66,8 @@ class ItemStore {
 
   /// Adds the items of a batch. Throws Error{usage} if the store would have too many embeddings.
   void take(const ItemBatch& batch, std::uint32_t shard);
+  /// The same for ItemBatch::shapes() and ItemBatch::items().
+  void take(const Shapes& shapes, io::ScratchReader items, std::uint32_t shard);
   /// Marks an item as gone if an earlier item has the same key. Call settle_keys() after the last
   /// take(). Calls `again` for each gone item, in any order, with the item's number, the item, and
   /// the first item with the same key. Throws Stopped.
@@ -90,6 +96,7 @@ class ItemStore {
                                                std::string_view notes)>& use) const;
 
   const Shapes& shapes() const { return shapes_; }
+  Shapes take_shapes() { return std::move(shapes_); }
   const std::deque<EmbeddingPlace>& embeddings() const { return embeddings_; }
   /// Reads place.dim numbers into `out`. Thread-safety: any thread.
   void read_embedding(const EmbeddingPlace& place, float* out) const;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t kEndBlocks = 1024;
 
-// A record of ShardPlan::order has the group, draw, key, shape, shard and facts without content.
+// A record of the sorted samples has the group, draw, key, shape, shard and facts without content.
 constexpr int kGroupBytes = 4, kDrawBytes = 8;
 
 std::uint64_t place_bytes(const PlannedShard& shard) {
@@ -82,16 +82,6 @@ void shuffle(const ItemStore& items, Sources& sources, const Groups& groups, std
   });
 }
 
-Item take_planned(std::string_view& rest, const Shapes& shapes) {
-  Item item;
-  io::take_bytes(rest, kGroupBytes + kDrawBytes);
-  item.key = io::take_ordered_text(rest);
-  item.shape = shapes[io::take_number(rest)];
-  item.shard = static_cast<std::uint32_t>(io::take_number(rest));
-  take_facts(rest, item, false);
-  return item;
-}
-
 class Cutter {
  public:
   Cutter(ShardPlan& plan, std::uint64_t limit) : plan_(plan), limit_(limit) {}
@@ -104,7 +94,8 @@ class Cutter {
     place_ = place_bytes(shard_);
   }
 
-  void add(const Item& item) {
+  /// Adds an item and its record for WritePlan::items.
+  void add(const Item& item, std::string_view record) {
     const std::uint64_t more = bytes_in(item, place_);
     if (shard_.samples > 0 && bytes_ + more > limit_) close();
     if (shard_.samples++ == 0) {
@@ -114,8 +105,12 @@ class Cutter {
       shard_.path = fmt::format("{0}/{1}/{1}-{2:06}.tar", shard_.split, shard_.bin, number_++);
       hasher_ = Hasher();
       hasher_.update("vfm-shard 1\n" + shard_.path + "\n");
+      shard_.begin = plan_.items.size();
+      check_ = Hasher();
     }
     bytes_ += more;
+    plan_.items.append(record);
+    check_.update(record);
     hasher_.update(item.key + " " + item.identity + "\n");
     shard_.seconds += item.seconds;
     const auto values = quantities(item);
@@ -126,6 +121,8 @@ class Cutter {
   void close() {
     if (shard_.samples == 0) return;
     shard_.plan = hasher_.hex128();
+    shard_.check = check_.hex128();
+    shard_.end = plan_.items.size();
     plan_.shards.push_back(shard_);
     shard_.samples = 0;
   }
@@ -134,24 +131,30 @@ class Cutter {
   ShardPlan& plan_;
   std::uint64_t limit_;
   PlannedShard shard_;
-  Hasher hasher_;
+  Hasher hasher_, check_;
   std::uint64_t bytes_ = 0, place_ = 0;
   int number_ = 0;
 };
 
-void cut_shards(const Scan& scan, const Groups& groups, const ShardOptions& options,
+void cut_shards(io::Sorter& order, const Groups& groups, const ShardOptions& options,
                 ShardPlan& plan) {
   Cutter cutter(plan, options.shard_bytes);
   std::optional<std::uint64_t> last;
-  io::Sorter::Stream stream = plan.order.sorted();
+  std::string planned;
+  io::Sorter::Stream stream = order.sorted();
   for (std::string_view record; stream.next(record);) {
-    std::string_view begin = record;
-    if (const std::uint64_t group = io::take_ordered(begin, kGroupBytes); last != group) {
+    if (const std::uint64_t group = io::take_ordered(record, kGroupBytes); last != group) {
       cutter.begin(options.split[group / groups.names.size()].name,
                    groups.names[group % groups.names.size()]);
       last = group;
     }
-    cutter.add(take_planned(record, scan.items.shapes()));
+    io::take_ordered(record, kDrawBytes);
+    const std::string key = io::take_ordered_text(record);
+    planned.clear();
+    io::put_text(planned, key);
+    planned += record;
+    std::string_view rest = planned;
+    cutter.add(take_planned(rest, plan.shapes), planned);
   }
   cutter.close();
   Hasher hasher;
@@ -176,32 +179,6 @@ std::array<std::optional<double>, kQuantities> quantities(const Item& item) {
   return values;
 }
 
-bool PlannedItems::next(Item& item) {
-  std::string_view record;
-  if (!stream_.next(record)) return false;
-  item = take_planned(record, scan_.items.shapes());
-  return true;
-}
-
-std::string PlannedItems::pack(std::uint64_t count) {
-  std::string packed;
-  for (std::string_view record; count > 0; --count) {
-    if (!stream_.next(record)) io::fail_packed();
-    io::put_text(packed, record);
-  }
-  return packed;
-}
-
-Item PlannedItems::take(std::string_view& packed, const Shapes& shapes) {
-  std::string_view record = io::take_text(packed);
-  return take_planned(record, shapes);
-}
-
-void add_place(Json& meta, const PlannedShard& shard) {
-  meta["split"] = shard.split;
-  meta["bin"] = shard.bin;
-}
-
 namespace {
 
 /// Vectors of different encoders cannot be compared, so duplicates across encoders stay.
@@ -214,6 +191,42 @@ void warn_of_encoders(const ShardOptions& options, const std::vector<ComparedSet
         "the '{}' of the samples are of {} encoders; only those of one are compared with each "
         "other, so near duplicates across them stay",
         options.compared_member(), encoders.size());
+}
+
+Json compared_json(const ShardOptions& options, const Scan& scan, const ShardPlan& plan) {
+  constexpr std::size_t kMostSets = 64;
+  Json sets = Json::array();
+  bool exact = true;
+  for (const ComparedSet& set : plan.compared) {
+    exact = exact && !set.clusters;
+    if (sets.size() == kMostSets) continue;
+    sets.push_back({{"media", set.images ? "image" : "video"},
+                    {"encoder", scan.encoders.of(set.encoder)},
+                    {"samples", set.samples}});
+    if (set.clusters) sets.back()["clusters"] = set.clusters_json();
+  }
+  return {{"by", options.compared_member()},
+          {"method", exact ? "exact" : "clusters"},
+          {"sets", std::move(sets)}};
+}
+
+/// Returns the members of dataset.json that do not depend on the written shards.
+Json counts_of(const ShardOptions& options, const Scan& scan, const ShardPlan& plan) {
+  Json duplicates = Json::object();
+  for (std::size_t kind = 0; kind < kDuplicateKinds.size(); ++kind)
+    duplicates[kDuplicateKinds[kind]] = plan.duplicates.count(static_cast<DuplicateKind>(kind));
+  Json json = {{"read", scan.read}, {"filtered", scan.filtered}};
+  json["duplicates"] = std::move(duplicates);
+  if (!plan.compared.empty()) json["near_duplicates"] = compared_json(options, scan, plan);
+  if (scan.left_out.count() > 0) {
+    Json left_out = Json::object();
+    for (std::size_t reason = 0; reason < kLeftOutReasons.size(); ++reason)
+      left_out[kLeftOutReasons[reason]] = scan.left_out.count(static_cast<LeftOutReason>(reason));
+    json["left_out"] = std::move(left_out);
+  }
+  for (const Balanced& rule : plan.balanced)
+    json["balance"].push_back(rule.json());
+  return json;
 }
 
 }  // namespace
@@ -243,9 +256,16 @@ ShardPlan plan_shards(Scan& scan, const ShardOptions& options, KnownSources& kno
   sources.write(*plan.sources);
   items.forget_sources();
   const Groups groups = groups_of(items);
-  shuffle(items, sources, groups, options.seed, plan.order);
+  io::Sorter order(options.output);
+  shuffle(items, sources, groups, options.seed, order);
   items.forget_items();
-  cut_shards(scan, groups, options, plan);
+  plan.inputs = std::move(scan.shards);
+  plan.shapes = items.take_shapes();
+  plan.rekey = options.rekey;
+  plan.limits = options.limits;
+  plan.options = options_json(options);
+  cut_shards(order, groups, options, plan);
+  plan.counts = counts_of(options, scan, plan);
   return plan;
 }
 
@@ -277,11 +297,11 @@ Json options_json(const ShardOptions& options) {
   return json;
 }
 
-Json plan_json(const ShardPlan& plan, const ShardOptions& options) {
+Json plan_json(const WritePlan& plan) {
   Json shards = Json::array();
   for (const PlannedShard& shard : plan.shards)
     shards.push_back({{"path", shard.path}, {"samples", shard.samples}, {"plan", shard.plan}});
-  return {{"plan", plan.hash}, {"options", options_json(options)}, {"shards", std::move(shards)}};
+  return {{"plan", plan.hash}, {"options", plan.options}, {"shards", std::move(shards)}};
 }
 
 }  // namespace vfm::dataset

@@ -47,7 +47,7 @@ void table(report::Page& page, const char* what, const Json& entries) {
   page.table({what, "samples", "shards", "bytes", "duration"}, rows);
 }
 
-void histograms(report::Page& page, const Scan& scan, ShardPlan& plan) {
+void histograms(report::Page& page, const ShardPlan& plan) {
   struct Chart {
     const char *axis, *caption;
   };
@@ -58,7 +58,7 @@ void histograms(report::Page& page, const Scan& scan, ShardPlan& plan) {
   std::vector<report::Histogram> charts;
   for (const report::AxisRange& range : plan.ranges)
     charts.emplace_back(range, kHistogramBins);
-  PlannedItems items(scan, plan);
+  PlannedItems items(plan);
   for (Item item; items.next(item);) {
     const auto values = quantities(item);
     for (std::size_t q = 0; q < kQuantities; ++q)
@@ -387,8 +387,9 @@ void write_shard_report(const ShardOptions& options, Scan& scan, ShardPlan& plan
     written(page, scan, plan, summary);
   else
     only_planned(page, scan, plan);
-  add_shown(page, *plan.shown, SampleReader(scan, options), slots);
-  histograms(page, scan, plan);
+  const SampleReader reader(plan.inputs, plan.rekey, plan.limits, unpack_folder(options.output));
+  add_shown(page, *plan.shown, reader, slots);
+  histograms(page, plan);
   balance_tables(page, plan);
   taken_out(page, scan, is_written);
   duplicates(page, plan, is_written);

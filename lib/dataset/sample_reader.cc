@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "io/file.h"
 
 namespace vfm::dataset {
 
@@ -15,7 +16,8 @@ namespace vfm::dataset {
 /// of file descriptors is limited.
 class SampleReader::Tars {
  public:
-  Tars(const Scan& scan, const shard::ReadLimits& limits) : scan_(scan), limits_(limits) {}
+  Tars(const std::vector<InputShard>& inputs, const shard::ReadLimits& limits, std::string unpacked)
+      : inputs_(inputs), limits_(limits), unpacked_(std::move(unpacked)) {}
 
   std::shared_ptr<const shard::IndexedReader> get(std::uint32_t shard, std::size_t column) {
     const Key key{shard, column};
@@ -24,9 +26,9 @@ class SampleReader::Tars {
       used_.splice(used_.begin(), used_, found->second);
       return found->second->second;
     }
-    const InputShard& input = scan_.shards[shard];
-    used_.emplace_front(key, std::make_shared<const shard::IndexedReader>(
-                                 shard::IndexedReader::without_index(input.tars[column], limits_)));
+    used_.emplace_front(key,
+                        std::make_shared<const shard::IndexedReader>(
+                            shard::IndexedReader::without_index(path(shard, column), limits_)));
     by_key_[key] = used_.begin();
     constexpr std::size_t kOpen = 256;
     if (used_.size() > kOpen) {
@@ -39,15 +41,30 @@ class SampleReader::Tars {
  private:
   using Key = std::pair<std::uint32_t, std::size_t>;
   using Entry = std::pair<Key, std::shared_ptr<const shard::IndexedReader>>;
-  const Scan& scan_;
+  std::string path(std::uint32_t shard, std::size_t column) const {
+    const InputShard& input = inputs_.at(shard);
+    if (!input.packed.at(column)) return input.tars[column];
+    const std::string copy = unpacked_path(unpacked_, input.line, column);
+    if (!io::file_exists(copy)) {
+      io::make_directories(unpacked_);
+      shard::unpack(input.tars[column], copy, limits_);
+    }
+    return copy;
+  }
+
+  const std::vector<InputShard>& inputs_;
   shard::ReadLimits limits_;
+  std::string unpacked_;
   std::mutex mutex_;
   std::list<Entry> used_;  // Last used first.
   std::map<Key, std::list<Entry>::iterator> by_key_;
 };
 
-SampleReader::SampleReader(const Scan& scan, const ShardOptions& options)
-    : scan_(scan), options_(options), tars_(std::make_unique<Tars>(scan, options.limits)) {}
+SampleReader::SampleReader(const std::vector<InputShard>& inputs, bool rekey,
+                           const shard::ReadLimits& limits, std::string unpacked)
+    : inputs_(inputs),
+      rekey_(rekey),
+      tars_(std::make_unique<Tars>(inputs, limits, std::move(unpacked))) {}
 SampleReader::~SampleReader() = default;
 
 JoinedSample SampleReader::read(const Item& item, std::vector<shard::ReadBuffer>& buffers) const {
@@ -59,9 +76,9 @@ JoinedSample SampleReader::read(const Item& item, std::vector<shard::ReadBuffer>
         &tars_->get(item.shard, c)->view_at(place.row, place.offset, place.size, buffers[c]));
   }
   JoinedSample sample = join_sample(parts);
-  if (options_.rekey) rekey(sample);
+  if (rekey_) rekey(sample);
   if (sample.key != item.key)
-    fail("'{}' changed while it was read; run the command again", scan_.shards[item.shard].name);
+    fail("'{}' changed while it was read; run the command again", inputs_[item.shard].name);
   return sample;
 }
 

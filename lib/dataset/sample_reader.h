@@ -4,18 +4,21 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "dataset/item.h"
 #include "dataset/join.h"
-#include "dataset/scan.h"
 #include "shard/reader.h"
 
 namespace vfm::dataset {
 
 class SampleReader {
  public:
-  /// Both arguments must outlive this.
-  SampleReader(const Scan& scan, const ShardOptions& options);
+  /// `inputs` must outlive this. `rekey` and `limits` are those of the scan. Compressed tars are
+  /// read from their copies in the folder `unpacked`. A copy that is not there is made.
+  SampleReader(const std::vector<InputShard>& inputs, bool rekey, const shard::ReadLimits& limits,
+               std::string unpacked);
   ~SampleReader();
 
   /// Reads and joins an item as the scan did. The result has views into `buffers`, which has a
@@ -25,8 +28,8 @@ class SampleReader {
 
  private:
   class Tars;
-  const Scan& scan_;
-  const ShardOptions& options_;
+  const std::vector<InputShard>& inputs_;
+  bool rekey_;
   std::unique_ptr<Tars> tars_;
 };
 

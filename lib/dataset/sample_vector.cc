@@ -2,6 +2,7 @@
 #include "dataset/sample_vector.h"
 
 #include <cmath>
+#include <utility>
 
 #include "base/encoder_identity.h"
 #include "base/error.h"
@@ -67,8 +68,11 @@ std::string unit_halves(const std::vector<float>& values) {
 }
 
 void VectorNames::add(const SampleVector& vector) {
-  if (vector.values.empty()) return;
-  names_.emplace(vector.encoder, vector.by.size() <= kLongestName ? vector.by : std::string());
+  if (!vector.values.empty()) add(vector.encoder, vector.by);
+}
+
+void VectorNames::add(std::uint64_t encoder, std::string by) {
+  names_.emplace(encoder, by.size() <= kLongestName ? std::move(by) : std::string());
   cut();
 }
 

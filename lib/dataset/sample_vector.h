@@ -41,9 +41,11 @@ std::string unit_halves(const std::vector<float>& values);
 class VectorNames {
  public:
   void add(const SampleVector& vector);
+  void add(std::uint64_t encoder, std::string by);
   void merge(const VectorNames& other);
   /// Returns the identity as JSON, or null if it is unknown.
   Json of(std::uint64_t encoder) const;
+  const std::map<std::uint64_t, std::string>& names() const { return names_; }
 
  private:
   void cut();

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -20,7 +22,6 @@
 #include "shard/input_totals.h"
 #include "shard/listed_clips.h"
 #include "shard/reader.h"
-#include "shard/shard_input.h"
 #include "shard/where.h"
 #include "shard/writer.h"
 #include "share/ordered.h"
@@ -100,36 +101,22 @@ Item make_item(const JoinedSample& sample, const ShardOptions& options, VectorNa
   return item;
 }
 
-struct Scanned {
-  explicit Scanned(const ShardOptions& options) : items(options.output), left_out(options.output) {}
-
-  bool shard = false;
-  InputShard input;
-  ItemBatch items;
-  std::set<std::string> fields, inside, vectors;
-  std::vector<shard::Comparison> compared;
-  NumberNames numbers;
-  VectorNames encoders;
-  std::uint64_t read = 0, filtered = 0;
-  io::ScratchFile left_out;  // Records of LeftOut::pack().
-  std::map<std::size_t, std::uint64_t> taken_out;
-  std::vector<io::Fault> errors;
-};
-
 class ShardScanner {
  public:
-  ShardScanner(const ShardOptions& options, const WithoutList& without, const io::Record& record,
-               TarIndex index)
-      : options_(options), without_(without), duplicates_(record.json), scanned_(options) {
-    if (!options.where.empty()) where_.emplace(options.where);
+  ShardScanner(const LineScan& how, const ScanLine& line, TarIndex index)
+      : options_(how.options),
+        without_(how.without),
+        duplicates_(line.record.json),
+        scanned_(options_.output) {
+    if (!options_.where.empty()) where_.emplace(options_.where);
     scanned_.shard = true;
-    scanned_.input.name = record.path();
-    for (const std::string& tar : io::column_tars(record)) {
-      // The name also depends on the line, because two lines may name the same tar.
-      const std::string name = hash_hex(record.where + "\n" + tar) + ".tar";
-      columns_.emplace_back(tar, io::join_path(unpack_folder(options.output), name), options.limits,
-                            index);
-      scanned_.input.tars.push_back(columns_.back().reader().path());
+    scanned_.input.name = line.record.path();
+    scanned_.input.line = line.number;
+    for (const std::string& tar : io::column_tars(line.record)) {
+      columns_.emplace_back(tar, unpacked_path(how.unpacked, line.number, columns_.size()),
+                            options_.limits, index);
+      scanned_.input.tars.push_back(tar);
+      scanned_.input.packed.push_back(columns_.back().reader().path() != tar);
     }
   }
 
@@ -206,83 +193,14 @@ class ShardScanner {
   Scanned scanned_;
 };
 
-class Gatherer {
- public:
-  Gatherer(Scan& scan, Progress& progress, io::ErrorLog& errors)
-      : scan_(scan), progress_(progress), errors_(errors) {}
+void remove_unpacked(const LineScan& how, std::uint64_t line, const InputShard& input) {
+  std::error_code ignored;
+  for (std::size_t c = 0; c < input.tars.size(); ++c)
+    if (input.packed[c]) std::filesystem::remove(unpacked_path(how.unpacked, line, c), ignored);
+}
 
-  void add(Scanned& scanned) {
-    for (const io::Fault& fault : scanned.errors)
-      errors_.add(fault, place(lines_, 0));
-    scanned.input.line = lines_++;
-    if (!scanned.shard) return;
-    const auto number = static_cast<std::uint32_t>(scan_.shards.size());
-    scan_.shards.push_back(std::move(scanned.input));
-    scan_.fields.merge(scanned.fields);
-    scan_.inside.merge(scanned.inside);
-    scan_.vectors.merge(scanned.vectors);
-    add_compared(scanned.compared);
-    scan_.numbers.merge(scanned.numbers);
-    scan_.encoders.merge(scanned.encoders);
-    io::ScratchReader left_out(scanned.left_out);
-    for (std::string_view packed; left_out.text(packed);)
-      scan_.left_out.add_packed(packed);
-    for (const auto& [line, samples] : scanned.taken_out)
-      scan_.taken_out[line] += samples;
-    scan_.read += scanned.read;
-    scan_.filtered += scanned.filtered;
-    progress_.add(scanned.read);
-    scan_.items.take(scanned.items, number);
-  }
-
-  /// A repeated key is known only after all shards are read. Its error follows the other errors of
-  /// its shard in errors.jsonl.
-  void finish() {
-    scan_.items.settle_keys([&](std::uint32_t number, const Item& item, const Item& first) {
-      // The JSON of equal clips may differ, for example if their source has two names.
-      if (item.content == first.content) {
-        scan_.repeated.push_back(number);
-        return;
-      }
-      const InputShard& shard = scan_.shards[item.shard];
-      errors_.add({shard.tars.front(),
-                   fmt::format("key '{}' comes twice with different contents, first in '{}'; keep "
-                               "one, or give new keys with --rekey",
-                               item.key, scan_.shards[first.shard].name),
-                   Cause::duplicate},
-                  place(shard.line, std::uint64_t{1} << 32 | number));
-    });
-  }
-
- private:
-  void add_compared(const std::vector<shard::Comparison>& some) {
-    if (scan_.compared.empty()) scan_.compared.resize(some.size());
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      shard::Comparison all = some[i];
-      all.fits += scan_.compared[i].fits;
-      all.differs += scan_.compared[i].differs;
-      scan_.compared[i] = std::move(all);
-    }
-  }
-
-  static std::uint64_t place(std::uint64_t line, std::uint64_t within) {
-    return line << 33 | within;
-  }
-
-  Scan& scan_;
-  Progress& progress_;
-  io::ErrorLog& errors_;
-  std::uint64_t lines_ = 0;
-};
-
-struct Line {
-  io::Record record;
-  std::string error;  // Replaces the record if not empty.
-  Cause cause = Cause::line;
-};
-
-Scanned scan_line(const ShardOptions& options, const WithoutList& without, Line& line) {
-  Scanned scanned(options);
+Scanned scan_line(const LineScan& how, ScanLine& line) {
+  Scanned scanned(how.options.output);
   const std::string name = line.error.empty() && line.record.json->contains("path")
                                ? line.record.path()
                                : line.record.where;
@@ -292,13 +210,19 @@ Scanned scan_line(const ShardOptions& options, const WithoutList& without, Line&
       fail("{} is a '{}', not a shard", line.record.where, line.record.kind);
     shard::complete_shard(line.record);
     shard::check_shard_bytes(line.record);
-    auto read = ShardScanner(options, without, line.record, TarIndex::beside_it).run();
-    if (!read) read = ShardScanner(options, without, line.record, TarIndex::made).run();
+    auto read = ShardScanner(how, line, TarIndex::beside_it).run();
+    if (!read) read = ShardScanner(how, line, TarIndex::made).run();
     scanned = *std::move(read);
+    if (!how.keeps_unpacked) remove_unpacked(how, line.number, scanned.input);
   } catch (const Error& error) {
     scanned.errors.emplace_back(name, error);
   }
+  scanned.line = line.number;
   return scanned;
+}
+
+std::uint64_t place_of_error(std::uint64_t line, std::uint64_t within) {
+  return line << 33 | within;
 }
 
 }  // namespace
@@ -307,38 +231,80 @@ std::string unpack_folder(const std::string& output) {
   return io::join_path(output, ".unpacked");
 }
 
+void Gatherer::add(LineFacts& facts, const Shapes& shapes, io::ScratchReader items,
+                   io::ScratchReader left_out) {
+  for (const io::Fault& fault : facts.errors)
+    errors_.add(fault, place_of_error(facts.line, 0));
+  if (!facts.shard) return;
+  const auto number = static_cast<std::uint32_t>(scan_.shards.size());
+  scan_.shards.push_back(std::move(facts.input));
+  scan_.fields.merge(facts.fields);
+  scan_.inside.merge(facts.inside);
+  scan_.vectors.merge(facts.vectors);
+  add_compared(facts.compared);
+  scan_.numbers.merge(facts.numbers);
+  scan_.encoders.merge(facts.encoders);
+  for (std::string_view packed; left_out.text(packed);)
+    scan_.left_out.add_packed(packed);
+  for (const auto& [line, samples] : facts.taken_out)
+    scan_.taken_out[line] += samples;
+  scan_.read += facts.read;
+  scan_.filtered += facts.filtered;
+  progress_.add(facts.read);
+  scan_.items.take(shapes, std::move(items), number);
+}
+
+/// A repeated key is known only after all shards are read. Its error follows the other errors of
+/// its shard in errors.jsonl.
+void Gatherer::finish() {
+  scan_.items.settle_keys([&](std::uint32_t number, const Item& item, const Item& first) {
+    // The JSON of equal clips may differ, for example if their source has two names.
+    if (item.content == first.content) {
+      scan_.repeated.push_back(number);
+      return;
+    }
+    const InputShard& shard = scan_.shards[item.shard];
+    errors_.add({shard.tars.front(),
+                 fmt::format("key '{}' comes twice with different contents, first in '{}'; keep "
+                             "one, or give new keys with --rekey",
+                             item.key, scan_.shards[first.shard].name),
+                 Cause::duplicate},
+                place_of_error(shard.line, std::uint64_t{1} << 32 | number));
+  });
+}
+
+void Gatherer::add_compared(const std::vector<shard::Comparison>& some) {
+  if (scan_.compared.empty()) scan_.compared.resize(some.size());
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    shard::Comparison all = some[i];
+    all.fits += scan_.compared[i].fits;
+    all.differs += scan_.compared[i].differs;
+    scan_.compared[i] = std::move(all);
+  }
+}
+
+void scan_lines(const LineScan& how, share::Slots& slots,
+                const std::function<std::optional<ScanLine>()>& next,
+                const std::function<void(Scanned& scanned)>& done) {
+  if (!how.options.where.empty()) shard::Where{how.options.where};  // before anything is read
+  share::for_each_ordered<ScanLine, Scanned>(
+      slots, next, [&](ScanLine& line) { return scan_line(how, line); }, done);
+}
+
 Scan scan_shards(const ShardOptions& options, share::Slots& slots, Progress& progress,
                  io::ErrorLog& errors) {
-  if (!options.where.empty()) shard::Where{options.where};  // Throws before anything is read.
   Scan scan(options);
   Gatherer gatherer(scan, progress, errors);
-  std::deque<Line> bad;
-  shard::ShardInput reader(options.inputs,
-                           [&](const io::Fault& fault) {
-                             Line line;
-                             line.record.where = fault.input;
-                             line.error = fault.message;
-                             line.cause = fault.cause;
-                             bad.push_back(std::move(line));
-                           },
-                           {"caption", "embed"});
-  std::optional<Line> held;  // The record after bad lines.
-  const auto next = [&]() -> std::optional<Line> {
-    if (bad.empty() && !held)
-      if (auto record = reader.next()) held = Line{*std::move(record), {}, {}};
-    if (!bad.empty()) {
-      Line line = std::move(bad.front());
-      bad.pop_front();
-      return line;
-    }
-    return std::exchange(held, std::nullopt);
-  };
+  ScanLines lines(options.inputs);
   progress.start("samples", shard::count_samples(options.inputs));
-  share::for_each_ordered<Line, Scanned>(
-      slots, next, [&](Line& line) { return scan_line(options, scan.without, line); },
-      [&](Scanned& scanned) { gatherer.add(scanned); });
+  scan_lines(
+      {options, scan.without, unpack_folder(options.output)}, slots, [&] { return lines.next(); },
+      [&](Scanned& scanned) {
+        gatherer.add(scanned, scanned.items.shapes(), io::ScratchReader(scanned.items.items()),
+                     io::ScratchReader(scanned.left_out));
+      });
   gatherer.finish();
-  scan.streams = reader.streams();
+  scan.streams = lines.streams();
   return scan;
 }
 

@@ -1,9 +1,15 @@
 // The first pass of vfm-shard, which reads every sample once and keeps the facts for the plan.
+//
+// One process scans the whole input (scan_shards()). Or each part of the input is scanned by a
+// process of its own (dataset/scan_parts.h), and one process gathers what all found, in the order
+// of the input.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +20,8 @@
 #include "dataset/join.h"
 #include "dataset/left_out.h"
 #include "dataset/sample_vector.h"
+#include "dataset/scan_lines.h"
+#include "dataset/scanned.h"
 #include "dataset/shown.h"
 #include "dataset/without.h"
 #include "io/error_log.h"
@@ -23,13 +31,6 @@
 #include "share/slots.h"
 
 namespace vfm::dataset {
-
-/// An input shard, given by the tars of its columns, first column first.
-struct InputShard {
-  std::string name;
-  std::vector<std::string> tars;  ///< Paths of uncompressed or unpacked tars.
-  std::uint64_t line = 0;
-};
 
 struct Scan {
   /// Puts temporary files into the dataset's folder.
@@ -61,6 +62,39 @@ struct Scan {
 
 /// Returns the folder where compressed tars are unpacked.
 std::string unpack_folder(const std::string& output);
+
+/// Gathers what was found in lines. Thread-safety: one thread at a time.
+class Gatherer {
+ public:
+  /// All arguments must outlive this.
+  Gatherer(Scan& scan, Progress& progress, io::ErrorLog& errors)
+      : scan_(scan), progress_(progress), errors_(errors) {}
+  /// Adds a line. Call it in the order of the lines.
+  void add(LineFacts& facts, const Shapes& shapes, io::ScratchReader items,
+           io::ScratchReader left_out);
+  /// Finds repeated keys, after the last line.
+  void finish();
+
+ private:
+  void add_compared(const std::vector<shard::Comparison>& some);
+
+  Scan& scan_;
+  Progress& progress_;
+  io::ErrorLog& errors_;
+};
+
+/// How lines are scanned.
+struct LineScan {
+  const ShardOptions& options;
+  const WithoutList& without;
+  std::string unpacked;  ///< Folder where compressed tars are unpacked.
+  /// Whether unpacked tars stay there for the second pass.
+  bool keeps_unpacked = true;
+};
+/// Calls `done` with each line that `next` returns, in order.
+void scan_lines(const LineScan& how, share::Slots& slots,
+                const std::function<std::optional<ScanLine>()>& next,
+                const std::function<void(Scanned& scanned)>& done);
 
 /// Reads all shards in `options.inputs`. Logs errors for records that are not shards, for samples
 /// that cannot be read or joined, and for repeated keys with different contents. If options.where

@@ -1,30 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/write.h"
 
+#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/held_bytes.h"
 #include "base/json.h"
 #include "base/stop.h"
 #include "io/file.h"
 #include "shard/receipt.h"
 #include "shard/writer.h"
+#include "share/ordered.h"
 
 namespace vfm::dataset {
 
-ShardWriter::ShardWriter(const Scan& scan, const ShardOptions& options)
-    : scan_(scan), options_(options), reader_(scan, options) {}
+ShardWriter::ShardWriter(const WritePlan& plan, std::string output, std::string unpacked)
+    : plan_(plan),
+      output_(std::move(output)),
+      reader_(plan.inputs, plan.rekey, plan.limits, std::move(unpacked)) {}
 
-Json ShardWriter::write(const PlannedShard& planned, std::string_view items) const {
-  const std::string tar = io::join_path(options_.output, planned.path);
+Json ShardWriter::write(const PlannedShard& planned) const {
+  const std::string tar = io::join_path(output_, planned.path);
   shard::Receipt receipt(shard::receipt_path(tar), "plan", planned.plan);
   Json record = receipt.find([&](const Json& found) { shard::check_written(tar, found); });
   if (record.is_null()) {
     io::make_directories(io::dir_name(tar));
     shard::Writer writer(tar);
     std::vector<shard::ReadBuffer> buffers;
-    while (!items.empty()) {
+    const std::string items = planned_items(plan_, planned);
+    for (std::string_view rest = items; !rest.empty();) {
       check_stop();
-      const Item item = PlannedItems::take(items, scan_.items.shapes());
+      const Item item = take_planned(rest, plan_.shapes);
       JoinedSample sample = reader_.read(item, buffers);
       add_place(sample.meta, planned);
       const std::string json = dump_json(sample.meta);
@@ -43,6 +51,28 @@ Json ShardWriter::write(const PlannedShard& planned, std::string_view items) con
   for (const auto& [name, value] : record.items())
     if (name != "kind" && name != "plan") result[name] = value;
   return result;
+}
+
+void write_shards(const WritePlan& plan, const ShardWriter& writer, const ShardChoice& choice,
+                  share::Slots& slots, Progress& progress,
+                  const std::function<void(Json& record)>& done) {
+  std::size_t next = choice.first;
+  const std::size_t count = plan.shards.size();
+  progress.start("shards", count > next ? (count - next - 1) / choice.step + 1 : 0);
+  share::for_each_ordered<const PlannedShard*, Json>(
+      slots,
+      [&]() -> std::optional<const PlannedShard*> {
+        if (next >= count) return std::nullopt;
+        const PlannedShard* shard = &plan.shards[next];
+        next += choice.step;
+        return shard;
+      },
+      [&](const PlannedShard*& shard) { return writer.write(*shard); },
+      [&](Json& record) {
+        progress.add();
+        done(record);
+      },
+      [](const Json& record) { return held_bytes(record); });
 }
 
 }  // namespace vfm::dataset

@@ -43,18 +43,21 @@ File open_nameless(const std::string& folder) {
 }  // namespace
 
 ScratchFile::ScratchFile(std::string folder) : folder_(std::move(folder)) {}
+ScratchFile::ScratchFile(File written) : file_(std::move(written)), on_disk_(file_.size()) {}
 ScratchFile::~ScratchFile() {
-  scratch_bytes -= on_disk_;
+  scratch_bytes -= counted_;
 }
 ScratchFile::ScratchFile(ScratchFile&& other) noexcept
     : folder_(std::move(other.folder_)),
       file_(std::move(other.file_)),
       on_disk_(std::exchange(other.on_disk_, 0)),
+      counted_(std::exchange(other.counted_, 0)),
       buffer_(std::exchange(other.buffer_, {})) {}
 ScratchFile& ScratchFile::operator=(ScratchFile&& other) noexcept {
   std::swap(folder_, other.folder_);
   std::swap(file_, other.file_);
   std::swap(on_disk_, other.on_disk_);
+  std::swap(counted_, other.counted_);
   std::swap(buffer_, other.buffer_);
   return *this;
 }
@@ -81,6 +84,7 @@ void ScratchFile::flush() {
   if (!file_) file_ = open_nameless(folder_);
   file_.write_all(buffer_.data(), buffer_.size());
   on_disk_ += buffer_.size();
+  counted_ += buffer_.size();
   count_scratch(buffer_.size());
   buffer_.clear();
 }

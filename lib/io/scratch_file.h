@@ -19,6 +19,8 @@ class ScratchFile {
   /// Keeps the first 256 KiB in a buffer. For more data, makes a file in `folder`, which must then
   /// exist.
   explicit ScratchFile(std::string folder);
+  /// Takes a file that was written before, only to read it.
+  explicit ScratchFile(File written);
   ~ScratchFile();
   ScratchFile(ScratchFile&&) noexcept;
   ScratchFile& operator=(ScratchFile&&) noexcept;
@@ -40,7 +42,7 @@ class ScratchFile {
 
   std::string folder_;
   File file_;
-  std::uint64_t on_disk_ = 0;
+  std::uint64_t on_disk_ = 0, counted_ = 0;  // counted_: in disk_bytes()
   std::string buffer_;
 };
 

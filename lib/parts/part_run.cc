@@ -252,8 +252,8 @@ static void note_if_possible(io::Store& store, const std::string& tool, const Pa
 }
 
 void Part::complete(const PartResults& results) {
-  PartMarker marker{"vfm-" + state_->tool, state_->number, state_->parts,
-                    state_->inputs,        results,        state_->process.host};
+  PartMarker marker{command_of(state_->tool), state_->number, state_->parts,
+                    state_->inputs,           results,        state_->process.host};
   marker.begun = state_->lease->begun();
   marker.ended = utc_now();
   marker.node_kind = state_->node_kind;
@@ -480,9 +480,9 @@ std::optional<Part> PartRun::State::one(const DigestOf& digest_of) {
     if (wind_up_requested()) return std::nullopt;
     if (!unknown) break;
   }
-  throw Error(
-      fmt::format("vfm-{} has no part to do in '{}': each is done or worked at", tool, directory),
-      ErrorKind::no_part);
+  throw Error(fmt::format("{} has no part to do in '{}': each is done or worked at",
+                          command_of(tool), directory),
+              ErrorKind::no_part);
 }
 
 void tidy_parts(const std::string& directory, const std::string& tool) {

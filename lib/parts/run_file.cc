@@ -57,7 +57,7 @@ std::string digest_of(const Json& settings) {
 /// The work that the first process of a tool begins.
 Json new_run(const std::string& tool, const PartChoice& choice, const RunTerms& terms,
              std::vector<std::string> after) {
-  Json run = {{"version", 1}, {"tool", "vfm-" + tool}};
+  Json run = {{"version", 1}, {"tool", command_of(tool)}};
   const bool of_clips = !terms.clips.empty();
   if (tool != kListed) {
     std::optional<int> parts = choice.parts;
@@ -143,8 +143,8 @@ void check_settings(const Json& there, const RunTerms& terms, const std::string&
                                  ? "give the same options"
                                  : "give " + joined(options, " and ") + " here as there";
   fail_conflict(fmt::format(
-      "the parts of vfm-{} in '{}' have other settings: {}; {}, or remove '{}' to begin again",
-      tool, parts, joined(found.clauses, "; "), advice, parts));
+      "the parts of {} in '{}' have other settings: {}; {}, or remove '{}' to begin again",
+      command_of(tool), parts, joined(found.clauses, "; "), advice, parts));
 }
 
 /// Throws Error{conflict} if the work was begun with another input.
@@ -152,8 +152,8 @@ void check_input(const RunFile& run, const RunTerms& terms, const std::string& p
                  const std::string& tool) {
   if (run.of_clips != terms.clips.empty()) return;
   fail_conflict(fmt::format(
-      "the parts of vfm-{} in '{}' have {}; give the same input, or remove '{}' to begin again",
-      tool, parts,
+      "the parts of {} in '{}' have {}; give the same input, or remove '{}' to begin again",
+      command_of(tool), parts,
       run.of_clips ? "the shards of parts of vfm-clip, whose folder was the only input"
                    : "shards by their names, and the input was not one folder of vfm-clip",
       parts));
@@ -168,6 +168,10 @@ std::vector<std::string> begun(const RunTerms& terms) {
 }
 
 }  // namespace
+
+std::string command_of(const std::string& tool) {
+  return tool == "plan" ? "vfm-shard plan" : "vfm-" + tool;
+}
 
 std::optional<RunFile> read_run_file(const std::string& directory, const std::string& tool) {
   const io::FileStore store = store_of(directory);
@@ -233,9 +237,9 @@ void check_begun(const RunFile& run, const std::string& directory, const std::st
   for (const std::string& other : begun(terms))
     if (std::ranges::find(run.after, other) == run.after.end())
       fail_conflict(
-          fmt::format("the parts of vfm-{} in '{}' were begun before those of vfm-{}, whose "
+          fmt::format("the parts of {} in '{}' were begun before those of vfm-{}, whose "
                       "columns they would read; remove '{}' to begin again",
-                      tool, parts, other, parts));
+                      command_of(tool), parts, other, parts));
 }
 
 std::vector<int> clip_parts_of(int part, int parts, int listed) {

@@ -28,6 +28,9 @@
 
 namespace vfm::parts {
 
+/// Returns the command that does the parts of `tool`, such as "vfm-clip" for "clip".
+std::string command_of(const std::string& tool);
+
 /// What a process wants of a work.
 struct RunTerms {
   std::string clips;  ///< Folder of the clips whose parts are shared out, or "" for "names".

@@ -176,10 +176,10 @@ double PartsStatus::seconds_left() const {
 PartsStatus look_at_parts(const std::string& directory, const std::string& tool, bool watch) {
   const std::optional<int> parts = count_parts(directory, tool);
   if (!parts)
-    fail_usage("'{}' has no parts of vfm-{}; name the output folder of commands with --part",
-               directory, tool);
+    fail_usage("'{}' has no parts of {}; name the output folder of commands with --part", directory,
+               command_of(tool));
   const io::FileStore store(io::join_path(directory, "parts"));
-  PartsStatus status{"vfm-" + tool, {}, {}, {}};
+  PartsStatus status{command_of(tool), {}, {}, {}};
   std::unordered_set<std::string> begun;
   for (const std::string& name : store.list(tool))
     begun.insert(name);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <optional>
 #include <unordered_set>
 
@@ -202,19 +203,35 @@ void check_bytes(const std::string& tar, const Noted& noted) {
             *hash, noted.where);
 }
 
+Noted noted_of(const io::Record& record, const std::string& tar) {
+  const bool says = record.json->contains("xxh3") || record.json->contains("bytes");
+  return tar == record.path() && says ? Noted{record.json} : noted_beside(tar);
+}
+
 }  // namespace
 
 void check_shard_bytes(const io::Record& record) {
-  const bool says = record.json->contains("xxh3") || record.json->contains("bytes");
   std::vector<std::string> tars{record.path()};
   for (std::string& tar : io::column_tars(record))
     if (tar != tars[0]) tars.push_back(std::move(tar));
   for (const std::string& tar : tars) {
-    const auto check = [&] {
-      check_bytes(tar, says && tar == tars[0] ? Noted{record.json} : noted_beside(tar));
-    };
+    const auto check = [&] { check_bytes(tar, noted_of(record, tar)); };
     is_of_part(record) ? io::look_until_seen(input_limits().timeout, check) : check();
   }
+}
+
+std::string tars_version(const io::Record& record) {
+  std::string version;
+  for (const std::string& tar : io::column_tars(record)) {
+    const std::uint64_t bytes = open_tar(tar).size();
+    const Noted noted = noted_of(record, tar);
+    std::string hash;
+    if (noted.said.is_object()) hash = get_string(noted.said, "xxh3").value_or("");
+    if (hash.empty())
+      hash = std::to_string(std::filesystem::last_write_time(tar).time_since_epoch().count());
+    version += fmt::format("{} {} {}\n", io::base_name(tar), bytes, hash);
+  }
+  return version;
 }
 
 std::string column_key(const std::string& key) {

@@ -44,6 +44,11 @@ void complete_shard(io::Record& record);
 /// does. Throws an Error that names a changed tar.
 void check_shard_bytes(const io::Record& record);
 
+/// Returns a text that changes when the tars of a record change: their names and sizes, and their
+/// known hashes (check_shard_bytes()) or else the times of their last change. Does not read the
+/// tars. Throws Error if a tar cannot be opened.
+std::string tars_version(const io::Record& record);
+
 /// Returns the key of a sample in columns and in all files that vfm writes: `key` if it is a
 /// valid_key(), otherwise the hash of `key`.
 std::string column_key(const std::string& key);

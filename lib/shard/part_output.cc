@@ -19,7 +19,7 @@ PartOutput::PartOutput(const PartTask& work, parts::Part& part, io::ManifestWrit
       part_(part),
       out_(out),
       manifest_(part.path("manifest.jsonl")),
-      errors_(part.path("errors.jsonl"), "vfm-" + work.tool) {
+      errors_(part.path("errors.jsonl"), parts::command_of(work.tool)) {
   facts_.versions = work.versions;
 }
 

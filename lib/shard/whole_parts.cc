@@ -48,7 +48,7 @@ std::vector<std::string> complete_tools(const std::string& directory,
     if (!inputs) continue;
     there.push_back(tool);
     if (!inputs->missing.empty())
-      missing += fmt::format("{}of vfm-{}, {}", missing.empty() ? "" : "; ", tool,
+      missing += fmt::format("{}of {}, {}", missing.empty() ? "" : "; ", parts::command_of(tool),
                              inputs->message(directory));
   }
   if (!missing.empty()) fail("{}; nothing is joined", missing);

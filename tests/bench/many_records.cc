@@ -2,7 +2,11 @@
 // and reads the plan through as its second pass does; or asks of as many inputs whether their
 // contents came before, as vfm-clip does. Prints one line: records, seconds, the most private
 // memory in MiB (without what the program had before), and bytes a record on temporary files.
+// Or does the same in parts, as `vfm-shard plan` and `vfm-shard --plan` do: `scan` writes what part
+// I of N finds, `plan` plans what all parts found and writes plan.bin, and `read` reads the samples
+// of each N-th shard of it, as a writer does. Then the bytes a record are those of the files.
 // Usage: many_records shard|clip COUNT      temporary files in TMPDIR; see many_records.sh
+//        many_records scan|plan|read COUNT FOLDER I N
 //        many_records names FOLDER COUNT    prints names of videos for vfm-clip list, which exist
 //        many_records parts FOLDER COUNT PARTS  makes a folder of shards without contents, as
 //            vfm-clip --part and vfm-caption --part leave it: for vfm-shard join and the verb
@@ -17,13 +21,19 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/progress.h"
+#include "dataset/planned.h"
+#include "dataset/scan.h"
+#include "dataset/scanned.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/first_names.h"
@@ -48,6 +58,81 @@ double plan_shards_of(std::uint32_t count) {
   planned.for_each([&](const dataset::PlannedShard&, const dataset::Item&) { ++samples; });
   if (samples != count - many.duplicates()) fail("{} samples of {} are planned", samples, count);
   return static_cast<double>(io::ScratchFile::most_disk_bytes());
+}
+
+std::string scan_path(const std::string& folder, int part) {
+  return io::join_path(folder, fmt::format("scan-{}.bin", part));
+}
+
+double written(const std::string& path) {
+  return static_cast<double>(std::filesystem::file_size(path));
+}
+
+struct PartOf {
+  std::string folder;
+  int part = 0, parts = 1;
+};
+
+double scan_part_of(std::uint32_t count, const PartOf& of) {
+  const dataset::ManyRecords many{.count = count};
+  const dataset::ShardOptions options = many.options();
+  const std::string path = scan_path(of.folder, of.part);
+  dataset::ScanFileWriter file(path);
+  for (std::uint32_t line = 0; line < many.lines(); ++line) {
+    const std::string name = fmt::format("clips/{:06}.tar", line);
+    if (parts::part_of_shard(name, of.parts) != of.part) continue;
+    dataset::Scanned scanned(of.folder);
+    scanned.line = line;
+    scanned.shard = true;
+    scanned.input = {name, {name, name + ".caption", name + ".embed"}, {false, false, false}, line};
+    many.give_line(line, [&](dataset::Item item) {
+      item.shape.bin = dataset::bin_of(item, options.edges);
+      scanned.items.add(item);
+      ++scanned.read;
+    });
+    file.add(scanned);
+  }
+  file.commit();
+  return written(path);
+}
+
+double plan_parts_of(std::uint32_t count, const PartOf& of) {
+  const dataset::ManyRecords many{.count = count};
+  dataset::ShardOptions options = many.options();
+  options.output = of.folder;
+  dataset::ScanFiles files(of.folder);
+  for (int part = 0; part < of.parts; ++part)
+    files.add(scan_path(of.folder, part));
+  io::ErrorLog errors(io::join_path(of.folder, "errors.jsonl"), "many_records");
+  dataset::Scan scan(options);
+  dataset::Gatherer gatherer(scan, no_progress(), errors);
+  files.for_each([&](dataset::LineFacts& facts, const dataset::Shapes& shapes,
+                     io::ScratchReader items, io::ScratchReader left_out) {
+    gatherer.add(facts, shapes, std::move(items), std::move(left_out));
+  });
+  gatherer.finish();
+  dataset::KnownSources known(of.folder);
+  share::Slots slots(1);
+  const dataset::ShardPlan plan = dataset::plan_shards(scan, options, known, slots);
+  dataset::write_plan_file(plan, dataset::plan_file(of.folder));
+  io::write_file(io::join_path(of.folder, "plan.json"), dump_json(dataset::plan_json(plan)));
+  return static_cast<double>(io::ScratchFile::most_disk_bytes());
+}
+
+double read_part_of(std::uint32_t count, const PartOf& of) {
+  const std::string path = dataset::plan_file(of.folder);
+  const dataset::WritePlan plan = dataset::read_plan_file(path);
+  std::uint64_t samples = 0;
+  for (std::size_t i = 0; i < plan.shards.size(); ++i) {
+    if (of.parts > 1 && i % static_cast<std::size_t>(of.parts) != std::size_t(of.part)) continue;
+    const std::string items = dataset::planned_items(plan, plan.shards[i]);
+    for (std::string_view rest = items; !rest.empty(); ++samples)
+      dataset::take_planned(rest, plan.shapes);
+  }
+  const dataset::ManyRecords many{.count = count};
+  if (of.parts == 1 && samples != count - many.duplicates())
+    fail("{} samples of {} are planned", samples, count);
+  return written(path);
 }
 
 /// Bytes on the disk of files that have no name: SQLite's, which io::ScratchFile does not count.
@@ -207,11 +292,15 @@ class ManyParts {
   io::FileStore store_;
 };
 
-void measure(const char* tool, std::uint32_t count) {
+void measure(const std::string& what, std::uint32_t count, const PartOf& of) {
   const double before = private_bytes();
   PrivatePeak peak;
   const auto begin = std::chrono::steady_clock::now();
-  const double disk = (std::strcmp(tool, "shard") == 0 ? plan_shards_of : ask_of_inputs)(count);
+  const double disk = what == "scan"    ? scan_part_of(count, of)
+                      : what == "plan"  ? plan_parts_of(count, of)
+                      : what == "read"  ? read_part_of(count, of)
+                      : what == "shard" ? plan_shards_of(count)
+                                        : ask_of_inputs(count);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   std::printf("%u %.1f %.1f %.1f\n", count, took.count(), (peak.most() - before) / 1048576,
               disk / count);
@@ -223,13 +312,19 @@ int main(int argc, char** argv) try {
   const std::string what = argc > 1 ? argv[1] : "";
   const long count = argc > 2 ? std::atol(argv[argc == 3 ? 2 : 3]) : 0;
   if ((what == "shard" || what == "clip") && argc == 3 && count > 0)
-    measure(argv[1], static_cast<std::uint32_t>(count));
+    measure(what, static_cast<std::uint32_t>(count), {});
+  else if ((what == "scan" || what == "plan" || what == "read") && argc == 6 &&
+           std::atol(argv[2]) > 0)
+    measure(what, static_cast<std::uint32_t>(std::atol(argv[2])),
+            {argv[3], std::atoi(argv[4]), std::atoi(argv[5])});
   else if (what == "names" && argc == 4 && count > 0)
     print_names(argv[2], static_cast<std::uint64_t>(count));
   else if (what == "parts" && argc == 5 && count > 0 && std::atoi(argv[4]) > 0)
     ManyParts(argv[2], static_cast<std::uint64_t>(count), std::atoi(argv[4])).make();
   else
-    fail("usage: many_records shard|clip COUNT | names FOLDER COUNT | parts FOLDER COUNT PARTS");
+    fail(
+        "usage: many_records shard|clip COUNT | scan|plan|read COUNT FOLDER I N | "
+        "names FOLDER COUNT | parts FOLDER COUNT PARTS");
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "many_records: %s\n", error.what());

@@ -33,7 +33,7 @@ struct PlannedSamples {
             std::move(given), sources) {}
 
   void for_each(const std::function<void(const PlannedShard& shard, const Item& item)>& use) {
-    PlannedItems items(scan, plan);
+    PlannedItems items(plan);
     Item item;
     for (const PlannedShard& shard : plan.shards)
       for (std::uint64_t i = 0; i < shard.samples && items.next(item); ++i)

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "dataset/sample_reader.h"
+#include "dataset/scan.h"
 #include "dataset/scan_column.h"
 #include "dataset_run.h"
 #include "shard/columns.h"
@@ -322,7 +323,10 @@ TEST_CASE(
   const auto read = [&](const Item& item) -> std::string {
     try {
       std::vector<shard::ReadBuffer> buffers;
-      return SampleReader(scan, run.options).read(item, buffers).find("mp4").data();
+      return SampleReader(scan.shards, false, {}, run.folder / "unpacked")
+          .read(item, buffers)
+          .find("mp4")
+          .data();
     } catch (const Error& error) {
       return run.plain(error.what());
     }

@@ -15,6 +15,7 @@
 #include "dataset/duplicates.h"
 #include "io/file.h"
 #include "share/slots.h"
+#include "support/parts.h"
 #include "support/planned_samples.h"
 #include "support/temporary_folder.h"
 #include "support/usage_error.h"
@@ -345,7 +346,7 @@ TEST_CASE("shards are cut to the byte, and hold samples of the same members") {
   CHECK(dump_json(meta) == "{\"split\":\"train\",\"bin\":\"" + plan[0].bin + "\"}");
 }
 
-TEST_CASE("samples come in the order and with the facts that were planned, also packed") {
+TEST_CASE("samples come in the order and with the facts that were planned, also from plan.bin") {
   Items all = items(30);
   all[7].columns = {{3, 512, 1024}, {4, 1 << 30, 2048}};
   all[7].fps = 29.97, all[7].shape.image_mode = "RGB", all[7].shard = 0;
@@ -353,13 +354,32 @@ TEST_CASE("samples come in the order and with the facts that were planned, also 
   ShardOptions options;
   options.shard_bytes = 20000;
   PlannedSamples planned(all, options);
+  planned.plan.inputs.push_back({"x.tar.gz", {"a/x.tar.gz", "/x.embed.tar"}, {true, false}, 12});
+  const std::string path = plan_file(planned.folder.path);
+  const auto read = [&]() -> std::string {
+    try {
+      return read_plan_file(path).digest;
+    } catch (const Error& error) {
+      return replaced(error.what(), planned.folder.path + "/", "");
+    }
+  };
+  CHECK(read() == "there is no 'plan.bin'; vfm-shard plan makes it");
+  write_plan_file(planned.plan, path);
+  const Json json = plan_json(planned.plan);
+  planned.folder.write("plan.json", dump_json(json));
+  const WritePlan plan = read_plan_file(path);
+  CHECK(plan_json(plan) == json);
+  CHECK(dump_json(plan.counts) == dump_json(planned.plan.counts));
+  REQUIRE(plan.inputs.size() == 1);
+  CHECK(plan.inputs[0].tars == planned.plan.inputs[0].tars);
+  CHECK(plan.inputs[0].packed == std::vector<bool>{true, false});
+  CHECK(plan.inputs[0].line == 12);
   std::string keys;
-  PlannedItems stream(planned.scan, planned.plan);
-  for (const PlannedShard& shard : planned.plan.shards) {
-    const std::string packed = stream.pack(shard.samples);
+  for (const PlannedShard& shard : plan.shards) {
+    const std::string packed = planned_items(plan, shard);
     std::uint64_t samples = 0;
     for (std::string_view rest = packed; !rest.empty(); ++samples) {
-      const Item one = PlannedItems::take(rest, planned.scan.items.shapes());
+      const Item one = take_planned(rest, plan.shapes);
       keys += one.key + " ";
       if (one.key != "k7") continue;
       REQUIRE(one.columns.size() == 2);
@@ -373,8 +393,25 @@ TEST_CASE("samples come in the order and with the facts that were planned, also 
     CHECK(shard.seconds == 3.0 * static_cast<double>(samples));
   }
   CHECK(keys == keys_in_order(planned));
-  Item none;
-  CHECK_FALSE(stream.next(none));
+  // What is damaged is told before it is used.
+  std::string bytes = io::read_file(path);
+  bytes[plan.shards[1].begin] ^= 1;
+  planned.folder.write("plan.bin", bytes);
+  const WritePlan damaged = read_plan_file(path);
+  CHECK(planned_items(damaged, damaged.shards[0]) == planned_items(plan, plan.shards[0]));
+  CHECK_THROWS_WITH(planned_items(damaged, damaged.shards[1]),
+                    "the samples of '" + plan.shards[1].path +
+                        "' are not as they were planned; make the plan again");
+  bytes[bytes.size() - 60] ^= 1;
+  planned.folder.write("plan.bin", bytes);
+  CHECK(read() ==
+        "'plan.bin' is no plan: its end is not as it was written; make it again with "
+        "vfm-shard plan");
+  write_plan_file(planned.plan, path);
+  planned.folder.write("plan.json", R"({"plan":"0"})");
+  CHECK(read() ==
+        "'plan.bin' is of another plan than 'plan.json'; make it again with vfm-shard "
+        "plan");
 }
 
 TEST_CASE(
