@@ -16,14 +16,23 @@ namespace vfm {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kHugePage = std::size_t{2} << 20, kPage = 4096;
 
-constexpr std::size_t kPage = 4096;
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define VFM_LOOKED_AFTER 1  // a sanitizer sees only what the C library gives
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(VFM_LOOKED_AFTER)
+constexpr bool kMaps = false;
+#else
+constexpr bool kMaps = true;
+#endif
 
 // Large blocks are mappings of their own, so that what is put back is free at once: the C library
 // would keep it between other blocks.
 bool is_mapped(std::size_t size) {
-  return size >= kHugePage / 8;
+  return kMaps && size >= kHugePage / 8;
 }
 
 std::size_t mapped_size(std::size_t size) {
