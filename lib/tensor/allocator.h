@@ -22,6 +22,12 @@ std::size_t block_size(std::size_t bytes) noexcept;
 /// whole pages only: an eighth of an activation would be too much to waste.
 std::size_t gpu_block_size(std::size_t bytes) noexcept;
 
+/// MemorySource::limit of the CPU: little more than what was in use, for the pages of a kept block
+/// become those of another.
+std::size_t memory_limit(std::size_t most) noexcept;
+/// The same of a GPU, which stops when memory is given back.
+std::size_t gpu_memory_limit(std::size_t most) noexcept;
+
 /// Gives the blocks that are kept for reuse back to the system.
 void release_cached_memory() noexcept;
 

@@ -73,7 +73,7 @@ void Arena::release(bool kept) noexcept {
     // Joined to one part, it is free as a whole.
     const bool whole = part->second.first && (next == parts_.end() || next->second.first);
     if (whole && part->second.free && (kept || !part->second.kept)) {
-      source_.put(part->first);
+      source_.put(part->first, part->second.size);
       parts_.erase(part);
     }
     part = next;

@@ -3,8 +3,9 @@
 //
 // A training step asks for the same sizes every time, so after the first step no memory is
 // requested from the system. New memory is slow: new pages of the host would cost more than the
-// arithmetic of most ops, and cudaFree stops the whole GPU. Used and kept blocks together are at
-// most 5/4 of the most that was ever in use at once, unless the source has keeps_all. Blocks are
+// arithmetic of most ops, and cudaFree stops the whole GPU. Used and kept blocks together are
+// little more than the most that was ever in use at once (MemorySource::limit): before a new block
+// would be too much, kept ones go back, those first that were freed longest ago. Blocks are
 // reused in the order of the calls, which on a GPU is the order of the one compute stream. If
 // another stream still reads some memory, the caller must keep the Tensor until that stream is
 // done.
@@ -13,10 +14,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
-#include <vector>
 
 #include "tensor/tensor.h"
 
@@ -25,11 +27,16 @@ namespace vfm {
 /// Functions that get blocks from the system and give them back, and the limits of the cache.
 struct MemorySource {
   void* (*get)(std::size_t bytes) noexcept = nullptr;  ///< null if there is no more memory
-  void (*put)(void* block) noexcept = nullptr;
+  void (*put)(void* block, std::size_t bytes) noexcept = nullptr;
   std::size_t (*block_size)(std::size_t bytes) noexcept = nullptr;  ///< size of a request's block
   const char* where = "";                                           ///< for messages: " on the GPU"
   bool (*make_room)() noexcept = nullptr;  ///< makes others give memory back; false if none did
-  bool keeps_all = false;                  ///< no limit on kept blocks until memory runs out
+  /// Makes a block of another size of one, if it can be; null: it cannot, and the block is as it
+  /// was.
+  void* (*resize)(void* block, std::size_t bytes, std::size_t to) noexcept = nullptr;
+  /// The most bytes of used and kept blocks together, by the most that was ever in use at once;
+  /// null: no limit until memory runs out.
+  std::size_t (*limit)(std::size_t most) noexcept = nullptr;
 };
 
 class CachingAllocator {
@@ -50,11 +57,19 @@ class CachingAllocator {
  private:
   void* take(std::size_t size);
   void give(void* block, std::size_t size) noexcept;
+  void* trim(std::size_t size) noexcept;
   void count(std::size_t size);
+
+  /// A block that is kept for reuse, and the number of the call that freed it.
+  struct Kept {
+    void* block = nullptr;
+    std::uint64_t freed = 0;
+  };
 
   MemorySource source_;
   std::mutex mutex_;
-  std::unordered_map<std::size_t, std::vector<void*>> free_;
+  std::unordered_map<std::size_t, std::deque<Kept>> free_;  // by size; the last freed at the end
+  std::uint64_t calls_ = 0;                                 // that freed a block
   MemoryStats stats_;
   std::size_t most_ = 0;  // most bytes ever in use at once
 };

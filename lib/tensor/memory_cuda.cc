@@ -23,7 +23,7 @@ void* get(std::size_t size) noexcept {
   return nullptr;
 }
 
-void put(void* block) noexcept {
+void put(void* block, std::size_t /*bytes*/) noexcept {
   cudaFree(block);
 }
 
@@ -33,7 +33,7 @@ std::size_t upload_block_size(std::size_t bytes) noexcept {
 }
 
 MemorySource source() {
-  return {get, put, gpu_block_size, " on the GPU"};
+  return {get, put, gpu_block_size, " on the GPU", nullptr, nullptr, gpu_memory_limit};
 }
 
 // For tensors, in the thread that drives the GPU.
@@ -72,7 +72,7 @@ CachingAllocator& upload_allocator() {
     MemorySource uploads = source();
     uploads.block_size = upload_block_size;
     uploads.make_room = make_room_for_uploads;
-    uploads.keeps_all = true;  // cudaFree would stop the GPU between two batches
+    uploads.limit = nullptr;  // cudaFree would stop the GPU between two batches
     return new CachingAllocator(uploads);
   }();
   return *instance;

@@ -23,15 +23,20 @@ void* make_up(std::size_t size) noexcept {
   constexpr std::size_t kApart = 512;
   return reinterpret_cast<void*>(next.fetch_add((size + kApart) / kApart * kApart));
 }
-void forget(void* /*block*/) noexcept {}
+void forget(void* /*block*/, std::size_t /*bytes*/) noexcept {}
 
 }  // namespace
 
 struct MetaAccount::State {
   explicit State(Device like)
       : device(like),
-        allocator({make_up, forget, like == Device::cuda ? gpu_block_size : block_size, ""}),
-        pinned({make_up, forget, block_size, ""}) {}
+        allocator(like == Device::cuda ? source(gpu_block_size, gpu_memory_limit)
+                                       : source(block_size, memory_limit)),
+        pinned(source(block_size, gpu_memory_limit)) {}
+  static MemorySource source(std::size_t (*size)(std::size_t) noexcept,
+                             std::size_t (*limit)(std::size_t) noexcept) {
+    return {make_up, forget, size, "", nullptr, nullptr, limit};
+  }
   const Device device;
   CachingAllocator allocator, pinned;
   std::vector<CopyBeside> copies;
@@ -119,7 +124,7 @@ namespace {
 
 std::shared_ptr<void> allocate_of(CachingAllocator MetaAccount::State::*allocator,
                                   std::size_t bytes) {
-  if (!counting) return {make_up(bytes), forget};
+  if (!counting) return {make_up(bytes), [](void*) {}};
   std::shared_ptr<void> block = ((*counting).*allocator).allocate(bytes);
   // A tensor may outlive the account.
   void* const at = block.get();

@@ -29,7 +29,7 @@ void* get_pinned(std::size_t size) noexcept {
 }
 
 // The host is ahead of the copies that were queued from and to it.
-void put_pinned(void* block) noexcept {
+void put_pinned(void* block, std::size_t /*bytes*/) noexcept {
   cudaStreamSynchronize(offload_stream());
   cudaFreeHost(block);
 }
@@ -55,7 +55,8 @@ std::shared_ptr<CUevent_st> event_on(cudaStream_t stream) {
 CachingAllocator& pinned_allocator() {
   static CachingAllocator* const instance =
       new CachingAllocator({get_pinned, put_pinned, pinned_block_size,
-                            " in pinned memory of the host, where 'model.offload' puts it"});
+                            " in pinned memory of the host, where 'model.offload' puts it", nullptr,
+                            nullptr, gpu_memory_limit});
   return *instance;
 }
 

@@ -33,7 +33,7 @@ if [ ! -x "$folder/wan_file_sdcpp" ]; then
   cmake -S "$source" -B "$folder/build" -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=ON -DGGML_OPENMP=ON \
     -DGGML_LLAMAFILE=ON -DSD_BUILD_EXAMPLES=OFF >&2
   nice -n 19 cmake --build "$folder/build" --parallel "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}" --target ggml zip >&2
-  mapfile -t libraries < <(find "$folder/build" -name '*.a')
+  mapfile -t libraries < <(find "$folder/build" -name '*.a' -o -name zip.c.o)
   nice -n 19 g++ -O3 -std=c++17 -fopenmp -w -DGGML_MAX_NAME=128 -I"$source"/{src,include,ggml/include,thirdparty} \
     "$here/wan_file_sdcpp.cc" "$source"/src/{model,name_conversion,util,ggml_graph_cut}.cpp "$source"/src/model_io/*.cpp \
     -Wl,--start-group "${libraries[@]}" -Wl,--end-group -lpthread -ldl -o "$folder/wan_file_sdcpp"

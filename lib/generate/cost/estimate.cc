@@ -20,7 +20,8 @@ namespace vfm::generate {
 namespace {
 
 constexpr int kUsualText = 512;  // tokens of a prompt, at most
-/// Of the memory of tensors that is not in use the allocator keeps so much (caching_allocator.h).
+/// Beside the tensors of a tokenizer's pass: small blocks that the C library keeps, and the machine
+/// code of convolutions. A part of the tensors' memory.
 constexpr double kKept = 0.25;
 
 /// An encoder of the kind of x264 with the preset that clips have: its tables, and the frames that
@@ -236,8 +237,6 @@ ModelPart ClipEstimate::tokenizer_part() const {
   part.cost = std::move(cost.cost);
   if (c.given_frames > 0) add_encoding(part.cost);
   part.held_bytes = part.cost.held_bytes;
-  // Its many sizes come one after the other: what the allocator gives back of them the C library
-  // keeps, in part.
   if (part.split && job_.device == Device::cpu)
     part.held_bytes += kKept * part.cost.activation_bytes;
   return part;

@@ -76,7 +76,8 @@ double difference_of(const std::vector<Tensor>& made, const std::vector<Tensor>&
   return each ? most : relative(std::sqrt(all.difference), std::sqrt(all.expected));
 }
 
-/// What bf16 alone changes.
+/// What bf16 alone changes; in a gradient relative to that in bf16, to which that of all ranks is
+/// compared: it may be far smaller or larger than in f32 where rounding decides it.
 std::map<std::string, double> own_differences(const Alone& rounded, const Alone& exact) {
   std::map<std::string, double> own;
   const auto compare = [&](const std::string& name, double made, double expected) {
@@ -85,7 +86,7 @@ std::map<std::string, double> own_differences(const Alone& rounded, const Alone&
   compare(kLoss, rounded.loss, exact.loss);
   compare(kNorm, rounded.norm, exact.norm);
   for (const auto& [name, gradient] : rounded.gradients)
-    own[name] = difference_of({gradient}, {exact.gradients.at(name)}, false);
+    own[name] = difference_of({exact.gradients.at(name)}, {gradient}, false);
   own[kUpdate] = difference_of(rounded.changes.values, exact.changes.values, false);
   own[kAverage] = difference_of(rounded.changes.average, exact.changes.average, false);
   const LaterSteps &a = rounded.later, &b = exact.later;

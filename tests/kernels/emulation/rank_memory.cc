@@ -14,11 +14,11 @@ void* get(std::size_t size) noexcept {
   void* block = nullptr;
   return cudaMalloc(&block, size) == cudaSuccess ? block : nullptr;
 }
-void put(void* block) noexcept {
+void put(void* block, std::size_t /*bytes*/) noexcept {
   cudaFree(block);
 }
 MemorySource source() {
-  return {get, put, gpu_block_size, " on the GPU"};
+  return {get, put, gpu_block_size, " on the GPU", nullptr, nullptr, gpu_memory_limit};
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ void* get(std::size_t bytes) noexcept {
   regions.insert(region);
   return region;
 }
-void put(void* region) noexcept {
+void put(void* region, std::size_t /*bytes*/) noexcept {
   regions.erase(region);
   std::free(region);
 }

@@ -7,10 +7,13 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "tensor/allocator.h"
+#include "tensor/caching_allocator.h"
 #include "tensor/device.h"
 
 using namespace vfm;
@@ -133,9 +136,49 @@ TEST_CASE("steps of changing sizes keep their memory, and hold little more than 
   for (std::int64_t size = 1000000; size < 20000000; size += 700000) {
     const Tensor tensor({size});
     const MemoryStats now = cpu_memory();
-    CHECK(now.current + now.cached <= now.peak + now.peak / 4);
+    CHECK(now.current + now.cached <= memory_limit(now.peak));
   }
   release_cached_memory();
+}
+
+TEST_CASE("memory that is kept goes back when it is too much, what was freed longest ago first") {
+  static std::vector<std::size_t> made;
+  static std::set<std::uintptr_t> there;
+  made.clear(), there.clear();
+  const auto get = [](std::size_t size) noexcept -> void* {
+    made.push_back(size);
+    there.insert(made.size());
+    return reinterpret_cast<void*>(made.size());
+  };
+  const auto put = [](void* block, std::size_t) noexcept {
+    there.erase(reinterpret_cast<std::uintptr_t>(block));
+  };
+  const auto as_it_is = [](std::size_t bytes) noexcept { return bytes; };
+  CachingAllocator allocator({get, put, as_it_is, "", nullptr, nullptr, gpu_memory_limit});
+  const auto held = [&] { return allocator.stats().current + allocator.stats().cached; };
+  {
+    const auto a = allocator.allocate(100), b = allocator.allocate(60), c = allocator.allocate(40);
+  }
+  // Freed in the order c, b, a; the most is 200.
+  CHECK(held() == 200);
+  allocator.allocate(50);
+  CHECK(there.size() == 4);
+  CHECK(held() == 250);
+  allocator.allocate(30);  // c makes room
+  CHECK(there == std::set<std::uintptr_t>{1, 2, 4, 5});
+  CHECK(held() == 240);
+  allocator.allocate(100);
+  allocator.allocate(30);
+  CHECK(made == std::vector<std::size_t>{100, 60, 40, 50, 30});
+  // What is more than ever before may come beside a quarter of it.
+  const auto more = allocator.allocate(220);
+  CHECK(there == std::set<std::uintptr_t>{5, 6});
+  CHECK(allocator.stats().cached == 30);
+  CHECK(allocator.stats().held == 250);
+  CachingAllocator all({get, put, as_it_is, "", nullptr, nullptr, nullptr});
+  for (std::size_t size = 1; size <= 50; ++size)
+    all.allocate(size);
+  CHECK(all.stats().cached == 1275);
 }
 
 TEST_CASE("size classes waste at most an eighth") {

@@ -143,6 +143,26 @@ const std::vector<Planted> kFaults = {
     {"pixels are scaled on the way back", kHybrid, {"cp", Operation::all_to_all, Fault::scales, 1}},
 };
 
+/// Texts of one word again and again, so that all that chooses among words has only rounding as its
+/// gradient.
+class OneWord final : public train::Dataset {
+ public:
+  explicit OneWord(const Dataset& data) : data_(data) {}
+  const data::SampleIndex& index() const override { return data_.index(); }
+  const Json& info() const override { return data_.info(); }
+
+ private:
+  void fit_model(Recipe& recipe) const override { data_.fit(recipe); }
+  CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const override {
+    CleanSample sample = data_.read(i, seen);
+    const std::size_t width = sample.text.size() / 3;
+    for (std::size_t k = width; k < sample.text.size(); ++k)
+      sample.text[k] = sample.text[k - width];
+    return sample;
+  }
+  const Dataset& data_;
+};
+
 bool names_a_parameter(const ParallelCheck& check) {
   return std::ranges::any_of(check.values, [](const ComparedValue& value) {
     return !value.good() && value.name.ends_with(".weight");
@@ -201,6 +221,40 @@ TEST_CASE("check parallel: limits by rounding hide nothing that goes wrong") {
       return std::make_unique<FaultyWorld>(world, planted.fault);
     });
     INFO(planted.what << "\n" << check.words());
+    CHECK_FALSE(check.passed);
+    CHECK(names_a_parameter(check));
+  }
+}
+
+TEST_CASE("check parallel: gradients that rounding decides have no verdict, all others have") {
+  const MakeData one_word = [](const Dataset& data, int /*rank*/) {
+    return std::make_unique<OneWord>(data);
+  };
+  const std::string chosen = "transformer_blocks.0.attn2.to_k.weight", tp = "parallel: {tp: 2}",
+                    ring = "parallel: {cp: 2, cp_kind: ring}", low = "\nmodel: {compute: bf16}";
+  for (const std::string& settings : {tp, ring, tp + low}) {
+    const ParallelCheck check = check_case({"wan", 2, settings}, {}, one_word);
+    INFO(settings << "\n" << check.words());
+    CHECK(check.passed);
+    for (const ComparedValue& value : check.values) {
+      const bool decided = value.name.find(".attn2.to_q") != std::string::npos ||
+                           value.name.find(".attn2.to_k") != std::string::npos ||
+                           value.name.find(".attn2.norm_") != std::string::npos ||
+                           value.name.find(".norm2.") != std::string::npos;
+      CHECK((value.without == "rounding decides it") == decided);
+      if (value.name == chosen) CHECK((value.difference > value.limit && value.together > 0));
+      // The later updates of such parameters differ by more than others may.
+      if (value.name == "update of steps 2 to 4" && settings != tp + low)
+        CHECK((value.difference > 1e-3 && value.limit == 0.5));
+    }
+  }
+  for (const Fault& fault : {Fault{"cp", Operation::exchange, Fault::scales},
+                             Fault{"cp", Operation::exchange, Fault::leaves_out},
+                             Fault{"cp+dp", Operation::all_reduce, Fault::skips}}) {
+    const ParallelCheck check = check_case(
+        {"wan", 4, kRing},
+        [&](dist::World& world) { return std::make_unique<FaultyWorld>(world, fault); }, one_word);
+    INFO(check.words());
     CHECK_FALSE(check.passed);
     CHECK(names_a_parameter(check));
   }
