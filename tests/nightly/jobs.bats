@@ -87,6 +87,7 @@ ended() { timeout 600 sbatch --wait -Q -o /dev/null -d "afterok:$1" --kill-on-in
   sed -E 's/^( +steps:) 6500/\1 300/; s/^( +checkpoint_every:).*/\1 300/; s/^( +every:).*/\1 0/' \
     "$VFM_ROOT/examples/recipes/quickstart.yaml" >recipe.yaml
   local job at
+  : >log
   job=$(submit --ntasks-per-node=1 "$jobs/train.sbatch" recipe.yaml latents run)
   saved() { grep '^{"kind":"checkpoint"' log; }
   restarted() { scontrol show job "$job" | grep -q " Restarts=$1 "; }
@@ -99,7 +100,7 @@ ended() { timeout 600 sbatch --wait -Q -o /dev/null -d "afterok:$1" --kill-on-in
   at=$(saved | jq .step)
   [ -e run/checkpoints/step-"$(printf %08d "$at")" ]
   # It runs again, and a node dies.
-  until grep -q "continuing .* after its step $at" log && grep -q ": step $((at / 10 * 10 + 20)) " log; do sleep 0.5; done
+  until grep -q "goes on after step $at " log && grep -q ": step $((at / 10 * 10 + 20)) " log; do sleep 0.5; done
   "$cluster" down slurm n2
   until restarted 2; do sleep 0.5; done
   "$cluster" up slurm n2
