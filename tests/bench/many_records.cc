@@ -254,7 +254,7 @@ class ManyParts {
     tool.marker = {"vfm-" + name,         part, parts_, "inputs", {}, "n1", "2026-11-30T08:00:00Z",
                    "2026-11-30T09:00:00Z"};
     if (name == "clip")
-      tool.manifest->add(dump_json(io::begin_record("vfm-clip", name, folder_)) + "\n");
+      tool.manifest->add(dump_json(io::begin_record("vfm-clip", name, io::working_folder())) + "\n");
     return tool;
   }
   /// Adds the record of a shard, whose program wrote `output`.
