@@ -5,10 +5,12 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "base/input_limits.h"
 #include "base/json.h"
 #include "io/file.h"
 #include "io/manifest.h"
 #include "parts/part_run.h"
+#include "shard/part_shards.h"
 #include "shard/shard_input.h"
 #include "support/temporary_folder.h"
 
@@ -138,6 +140,24 @@ TEST_CASE("a part without a marker is missing, and its shards are not taken") {
   CHECK_THROWS_WITH(ListedClips(of.clips()), Catch::Contains("remove the latter, and do part 0"));
   of.part(0, {{{"kind", "shard"}, {"path", "c.tar"}}});
   CHECK_THROWS_WITH(ListedClips(of.clips()), Catch::Contains("neither 'source' nor 'sources'"));
+}
+
+TEST_CASE("what parts wrote is awaited before the part that reads it begins") {
+  const ListedFolder of(1);
+  of.part(0, {of.large("a.tar", 0, "a"), of.large("b.tar", 1, "b")});
+  const InputLimits before = input_limits();
+  InputLimits limits = before;
+  limits.timeout = 0.2;
+  set_input_limits(limits);
+  const PartShards shards{0, 1, of.clips(), {0}, nullptr};
+  of.folder.write("clips/ab/a.tar", "x");  // the marker says one byte
+  const std::vector<io::Fault> late = late_inputs(shards, parts::RunFile{1});
+  REQUIRE(late.size() == 1);
+  CHECK(late[0].input == of.clips() + "/ab/b.tar");
+  CHECK(late[0].cause == Cause::disk);
+  of.folder.write("clips/ab/b.tar", "x");
+  CHECK(late_inputs(shards, parts::RunFile{1}).empty());
+  set_input_limits(before);
 }
 
 TEST_CASE("samples of duplicates are told by the hash of their source") {
