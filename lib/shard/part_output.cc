@@ -120,7 +120,12 @@ long for_each_part(const PartTask& work, io::ManifestWriter& out, const PartStep
       PartOutput output(work, *part, out);
       const auto check = [&] { parts::check_begun(run.file(), work.directory, work.tool, terms); };
       check();
-      const io::InputStreams input = steps.make(*part, shards_of(part->number()), output);
+      const PartShards shards = shards_of(part->number());
+      if (!shards.clips.empty())
+        for (const io::Fault& fault : late_inputs(shards, run.file()))
+          output.fault(fault);
+      const io::InputStreams input =
+          output.fails() ? io::InputStreams() : steps.make(*part, shards, output);
       part->check_lost();
       check();
       failed += output.finish(input);

@@ -7,9 +7,11 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/input_limits.h"
 #include "base/json.h"
 #include "base/stop.h"
 #include "io/file.h"
+#include "io/late_files.h"
 #include "io/store.h"
 #include "parts/part_inputs.h"
 #include "parts/part_marker.h"
@@ -34,19 +36,27 @@ std::string told_hash(const std::string& tar, std::uint64_t bytes) {
   }
 }
 
+using Outputs = std::vector<parts::PartResults::Output>;
+
+/// Returns what the marker of a part says that it wrote.
+Outputs outputs_of(const std::string& clips, const std::string& tool, int part) {
+  const io::FileStore store(io::join_path(clips, "parts"));
+  const std::string name = tool + "/" + parts::part_name(part) + "/done.json";
+  auto marker = parts::read_marker(store, name);
+  if (!marker) fail("'{}' has disappeared", store.path(name));
+  return std::move(marker->results.outputs);
+}
+
 class PartDigest {
  public:
   explicit PartDigest(const std::string& clips) : clips_(clips) {}
 
   /// Adds the outputs of a part. Returns them.
-  std::vector<parts::PartResults::Output> add_part(const std::string& tool, int part) {
-    const io::FileStore store(io::join_path(clips_, "parts"));
-    const std::string name = tool + "/" + parts::part_name(part) + "/done.json";
-    auto marker = parts::read_marker(store, name);
-    if (!marker) fail("'{}' has disappeared", store.path(name));
-    for (const parts::PartResults::Output& output : marker->results.outputs)
+  Outputs add_part(const std::string& tool, int part) {
+    Outputs outputs = outputs_of(clips_, tool, part);
+    for (const parts::PartResults::Output& output : outputs)
       add(fmt::format("{} {} {}", output.path, output.bytes, output.xxh3));
-    return std::move(marker->results.outputs);
+    return outputs;
   }
   /// Adds a column of a shard, if there is one.
   void add_column(const std::string& shard, const std::string& column) {
@@ -94,6 +104,31 @@ std::string digest_of(const PartShards& shards, const parts::RunFile& run,
         digest.add(source.hash);
   }
   return digest.hex();
+}
+
+std::vector<io::Fault> late_inputs(const PartShards& shards, const parts::RunFile& run) {
+  std::vector<io::Fault> late;
+  const auto look_for = [&](const std::string& tool, int part) {
+    for (const parts::PartResults::Output& output : outputs_of(shards.clips, tool, part)) {
+      const std::string path = io::join_path(shards.clips, output.path);
+      try {
+        io::look_until_seen(input_limits().timeout, [&] {
+          if (const std::uint64_t bytes = io::File::open_read(path).size(); bytes != output.bytes)
+            fail("'{}' is not as it was written: it has {} bytes, the marker of its part says {}",
+                 path, bytes, output.bytes);
+        });
+      } catch (const Error& error) {
+        late.emplace_back(path, error);
+      }
+    }
+  };
+  for (const int part : shards.clip_parts)
+    look_for("clip", part);
+  for (const std::string& tool : run.after)
+    if (const auto other = parts::read_run_file(shards.clips, tool))
+      for (const int part : parts::parts_with(*other, shards.clip_parts))
+        look_for(tool, part);
+  return late;
 }
 
 }  // namespace vfm::shard

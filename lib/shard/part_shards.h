@@ -34,4 +34,9 @@ struct PartShards {
 std::string digest_of(const PartShards& shards, const parts::RunFile& run,
                       const std::vector<std::string>& reads);
 
+/// Looks for the shards and columns that the parts in need of a part of `run` wrote, as their
+/// markers tell. Waits for those that other hosts have just written (io/late_files.h). Returns a
+/// fault that may pass for each that does not come. Throws Error and Stopped.
+std::vector<io::Fault> late_inputs(const PartShards& shards, const parts::RunFile& run);
+
 }  // namespace vfm::shard

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "base/input_limits.h"
 #include "base/json.h"
 #include "io/file.h"
 #include "io/manifest.h"
@@ -207,6 +208,24 @@ TEST_CASE("the digest of a part tells of its shards, their columns and the setti
                   dump_json({{"parts", 2}, {"shares", "clips"}, {"grows", false}}));
   run.after = {"caption"};
   CHECK_THROWS_WITH(digest(), Catch::Contains("caption/00000/done.json' has disappeared"));
+}
+
+TEST_CASE("what parts wrote is awaited before the part that reads it begins") {
+  const ListedFolder of(1);
+  of.part(0, {of.large("a.tar", 0, "a"), of.large("b.tar", 1, "b")});
+  const InputLimits before = input_limits();
+  InputLimits limits = before;
+  limits.timeout = 0.2;
+  set_input_limits(limits);
+  const PartShards shards{0, 1, of.clips(), {0}, nullptr};
+  of.folder.write("clips/ab/a.tar", "x");  // the marker says one byte
+  const std::vector<io::Fault> late = late_inputs(shards, parts::RunFile{1});
+  REQUIRE(late.size() == 1);
+  CHECK(late[0].input == of.clips() + "/ab/b.tar");
+  CHECK(late[0].cause == Cause::disk);
+  of.folder.write("clips/ab/b.tar", "x");
+  CHECK(late_inputs(shards, parts::RunFile{1}).empty());
+  set_input_limits(before);
 }
 
 TEST_CASE("samples of duplicates are told by the hash of their source") {
