@@ -110,7 +110,7 @@ struct PartRun::State {
   io::ProcessName process = io::ProcessName::self();
   LeaseTimes times;
   LeaseWatch watch;
-  bool took_one = false;    // by Kind::next
+  bool took_one = false;  // by Kind::next
   std::optional<NeededParts> needs;
   std::optional<PartsAhead> ahead;
   Wait wait;
@@ -419,7 +419,8 @@ std::optional<Part> PartRun::State::one(const DigestOf& digest_of) {
     if (!unknown) break;
   }
   throw Error(
-      fmt::format("vfm-{} has no part to do in '{}': each is done, worked at, or without its input", tool, directory),
+      fmt::format("vfm-{} has no part to do in '{}': each is done, worked at, or without its input",
+                  tool, directory),
       ErrorKind::no_part);
 }
 
