@@ -8,9 +8,11 @@
 
 #include "base/json.h"
 #include "cli/options.h"
+#include "cli/part_options.h"
 #include "io/manifest.h"
 #include "part_page.h"
 #include "parts/part_run.h"
+#include "parts/stage_look.h"
 #include "parts/status.h"
 #include "verbs.h"
 
@@ -63,13 +65,28 @@ class PartStatusTool : public vfm::cli::Tool {
             "the parts that failed and why, and the errors of inputs. With *--missing* it is "
             "certain "
             "which processes still work.");
+    options.add("--next", next_, "STAGES", "print the stage that this node does next")
+        .separated_by(',')
+        .excludes(missing)
+        .everyday()
+        .check(fault_of_stage)
+        .manual(
+            "Print one of _STAGES_, such as _clip,caption,embed_: the stage of which this node "
+            "does a part next. _STAGES_ are all that it can do, in order of the work. Wait while "
+            "it has none to do. If all parts of _STAGES_ are done, print nothing. See UNLIKE NODES "
+            "in *vfm-slurm*(7).");
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override {
-    return !missing_ && !vfm::cli::stdout_is_terminal();
+    return !missing_ && next_.empty() && !vfm::cli::stdout_is_terminal();
   }
 
   long run(vfm::cli::Context& context) override {
+    if (!next_.empty()) {
+      if (const auto tool = vfm::parts::await_stage(directory_, next_, vfm::cli::node_kind()))
+        vfm::cli::print(*tool + "\n");
+      return 0;
+    }
     std::vector<std::string> there;
     for (const std::string& tool : tools_)
       if (vfm::parts::count_parts(directory_, tool)) there.push_back(tool);
@@ -92,6 +109,12 @@ class PartStatusTool : public vfm::cli::Tool {
   }
 
  private:
+  static std::string fault_of_stage(const std::string& stage) {
+    for (const char* tool : {"clip", "caption", "embed", "pack"})
+      if (stage == tool) return "";
+    return "'" + stage + "' is not clip, caption, embed or pack";
+  }
+
   std::string windows(const vfm::parts::PartsStatus& status) const {
     std::string text;
     for (const auto& window : vfm::parts::missing_expressions(status.to_do(), max_array_)) {
@@ -113,6 +136,7 @@ class PartStatusTool : public vfm::cli::Tool {
   std::vector<std::string> tools_;
   std::string directory_;
   vfm::cli::ReportOptions page_;
+  std::vector<std::string> next_;
   bool missing_ = false;
   int max_array_ = 0;
 };

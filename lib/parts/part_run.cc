@@ -480,9 +480,10 @@ std::optional<Part> PartRun::State::one(const DigestOf& digest_of) {
     if (wind_up_requested()) return std::nullopt;
     if (!unknown) break;
   }
-  throw Error(fmt::format("{} has no part to do in '{}': each is done or worked at",
-                          command_of(tool), directory),
-              ErrorKind::no_part);
+  throw Error(
+      fmt::format("{} has no part to do in '{}': each is done, worked at, or without its input",
+                  command_of(tool), directory),
+      ErrorKind::no_part);
 }
 
 void tidy_parts(const std::string& directory, const std::string& tool) {

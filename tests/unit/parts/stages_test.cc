@@ -8,9 +8,13 @@
 #include <queue>
 #include <vector>
 
+#include "base/error.h"
+#include "base/json.h"
 #include "io/store.h"
 #include "parts/part_notes.h"
+#include "parts/part_run.h"
 #include "parts/stage_choice.h"
+#include "parts/stage_look.h"
 #include "support/temporary_folder.h"
 #include "support/unlike_nodes.h"
 
@@ -165,6 +169,100 @@ TEST_CASE("each kind does what it is relatively best at, and equal kinds share a
   CHECK(unlike::best_split(work) / MadeNodes(work).run() >= 0.9);
   work.item_seconds = {{{1, 4, 2}, {4, 16, 8}}};
   CHECK(unlike::best_split(work) / MadeNodes(work).run() >= 0.95);
+}
+
+namespace {
+
+/// The parts of a made list, in a folder without clips.
+class MadeParts {
+ public:
+  explicit MadeParts(int parts) {
+    folder_.write("parts/list.json", dump_json({{"version", 1},
+                                                {"parts", parts},
+                                                {"shard_bytes", 1},
+                                                {"buckets", 0},
+                                                {"videos", parts},
+                                                {"bytes", 0},
+                                                {"digits", 2},
+                                                {"appended", Json::array()}}));
+  }
+  const std::string& path() const { return folder_.path; }
+  void done(const std::string& tool, int part, const PartNote& note) {
+    store_.create(tool + "/" + part_name(part) + "/done.json", "{}");
+    write_note(store_, tool, note);
+  }
+  void lease(const std::string& tool, int part, const std::string& kind, double patience) {
+    store_.create(tool + "/" + part_name(part) + "/lease-1-0",
+                  dump_json({{"host", "far"},
+                             {"pid", 12},
+                             {"machine", "another machine"},
+                             {"node_kind", kind},
+                             {"begun", "2026-01-01T00:00:00Z"},
+                             {"beat_seconds", patience / 3},
+                             {"patience", patience}}));
+  }
+  io::FileStore& store() { return store_; }
+
+ private:
+  TemporaryFolder folder_;
+  io::FileStore store_{folder_ / "parts"};
+};
+
+}  // namespace
+
+TEST_CASE("a look tells which parts of each stage wait, by notes, leases and what comes before") {
+  MadeParts made(5);
+  for (int part = 0; part < 3; ++part)
+    made.done("clip", part, {part, 100 + part, 10.0 + part, "cpu"});
+  made.done("clip", 4, {4, 90, 2, "gpu"});
+  made.lease("clip", 3, "cpu", 60);
+  made.done("caption", 1, {1, 100, 7, "gpu"});
+  // A marker without a note, since its process was killed, and a part that was given up.
+  made.store().create("caption/00002/done.json", "{}");
+  made.store().create("caption/00000/failed.json", "{}");
+  StageLook look(made.path(), {"clip", "caption", "embed"});
+  const std::vector<StageState> stages = look.look(false);
+  REQUIRE(stages.size() == 3);
+  CHECK(stages[0].parts == 5);
+  CHECK(stages[0].done == 4);
+  CHECK(stages[0].working == 1);
+  CHECK(stages[0].ready == 0);
+  CHECK(stages[0].kinds.at("cpu").seconds == Approx(11));
+  CHECK(stages[0].kinds.at("cpu").working == 1);
+  CHECK(stages[0].kinds.at("gpu").seconds == 2);
+  CHECK(look.beat() == 20);
+  CHECK(stages[1].done == 2);
+  CHECK(stages[1].ready == 2);  // 0 and 4
+  CHECK(stages[2].parts == 5);
+  CHECK(stages[2].ready == 2);  // 1 and 2
+  // What embeddings come after is what their run.json says, if there is one.
+  made.store().create("embed/run.json", R"({"version":1,"parts":5,"shares":"clips","grows":true})");
+  CHECK(look.look(false)[2].ready == 4);
+  // A note without its marker counts until the markers are looked at.
+  made.store().remove("caption/00001/done.json");
+  CHECK(look.look(false)[1].done == 2);
+  CHECK(look.look(true)[1].ready == 3);
+  CHECK_THROWS_WITH(StageLook(made.path() + "/none", {"clip"}), Catch::Contains("vfm-clip list"));
+}
+
+TEST_CASE("a node waits for a stage until a silent process counts as dead, or all is done") {
+  MadeParts made(2);
+  made.done("clip", 0, {0, 100, 10, ""});
+  made.lease("clip", 1, "", 0.5);
+  CHECK(await_stage(made.path(), {"clip"}, "") == "clip");
+  made.done("clip", 1, {1, 100, 10, ""});
+  CHECK_FALSE(await_stage(made.path(), {"clip"}, ""));
+  CHECK(await_stage(made.path(), {"clip", "caption"}, "") == "caption");
+  // A marker that was removed by hand is missed before the end.
+  made.store().remove("clip/00000/done.json");
+  CHECK(await_stage(made.path(), {"clip"}, "") == "clip");
+}
+
+TEST_CASE("the last parts of a kind are those that ended last") {
+  MadeParts made(40);
+  for (int part = 0; part < 40; ++part)
+    made.done("clip", part, {part, 1000 - part, part < 16 ? 3.0 : 100.0, "gpu"});
+  CHECK(StageLook(made.path(), {"clip"}).look(false)[0].kinds.at("gpu").seconds == Approx(3));
 }
 
 TEST_CASE("a note tells of a part in its name") {

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parts/stage_look.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "io/file.h"
+#include "parts/clip_list.h"
+#include "parts/part_notes.h"
+#include "parts/part_run.h"
+
+namespace vfm::parts {
+namespace {
+
+/// Returns the number of the part whose folder has this name, or nullopt for another name.
+std::optional<int> part_of_folder(const std::string& name) {
+  int part = 0;
+  const char* const end = name.data() + name.size() - 1;
+  const auto [stop, error] = std::from_chars(name.data(), end, part);
+  return error == std::errc() && stop == end && *end == '/' ? std::optional(part) : std::nullopt;
+}
+
+bool all_done(const std::vector<StageState>& stages) {
+  return std::all_of(stages.begin(), stages.end(),
+                     [](const StageState& stage) { return stage.done == stage.parts; });
+}
+
+void sleep_for(double seconds) {
+  constexpr double kSlice = 0.1;
+  for (double left = seconds; left > 0 && !wind_up_requested(); left -= kSlice) {
+    check_stop();
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(left, kSlice)));
+  }
+  check_stop();
+}
+
+}  // namespace
+
+StageLook::StageLook(std::string directory, std::vector<std::string> tools)
+    : directory_(std::move(directory)),
+      tools_(std::move(tools)),
+      store_(io::join_path(directory_, "parts")) {
+  const std::optional<int> listed = count_parts(directory_, std::string(kListed));
+  if (!listed)
+    fail_usage("'{}' has no list of parts; make it with: vfm-clip list VIDEO... -o {} -n N",
+               directory_, directory_);
+  listed_ = *listed;
+}
+
+RunFile StageLook::run_of(const std::string& tool) const {
+  if (tool != kListed)
+    if (std::optional<RunFile> run = read_run_file(directory_, tool)) return *std::move(run);
+  RunFile run;
+  run.parts = listed_;
+  run.of_clips = run.grows = true;
+  for (const std::string& before : tools_) {
+    if (before == tool) break;
+    if (before != kListed) run.after.push_back(before);
+  }
+  return run;
+}
+
+void StageLook::read_notes_of(const std::string& tool, ToolParts& parts) const {
+  std::vector<PartNote> notes = read_notes(store_, tool);
+  if (!markers_)
+    for (const PartNote& note : notes)
+      if (note.part < parts.run.parts) parts.done[static_cast<std::size_t>(note.part)] = true;
+  std::sort(notes.begin(), notes.end(),
+            [](const PartNote& a, const PartNote& b) { return a.ended > b.ended; });
+  std::map<std::string, std::size_t> counts;
+  for (const PartNote& note : notes) {
+    std::size_t& count = counts[note.node_kind];
+    if (count == kRecentParts) continue;
+    double& mean = parts.kinds[note.node_kind].seconds;
+    mean += (note.seconds - mean) / static_cast<double>(++count);
+  }
+}
+
+/// Looks into the folders of the parts that have no note, or of all parts.
+void StageLook::see_folders(const std::string& tool, ToolParts& parts) {
+  for (const std::string& name : store_.list(tool)) {
+    const std::optional<int> part = part_of_folder(name);
+    if (!part || *part >= parts.run.parts) continue;
+    const auto at = static_cast<std::size_t>(*part);
+    if (parts.done[at]) continue;
+    const std::string folder = tool + "/" + part_name(*part);
+    parts.done[at] = store_.facts(folder + "/done.json").has_value();
+    if (parts.done[at]) continue;
+    const std::optional<LeaseFacts> lease = find_lease(store_, folder);
+    if (!lease || watch_.see(folder, *lease) == LeaseWatch::Sign::dead) continue;
+    parts.working[at] = true;
+    ++parts.kinds[lease->node_kind].working;
+    beat_ = std::min(beat_, lease->times.beat);
+  }
+}
+
+const StageLook::ToolParts& StageLook::parts_of(const std::string& tool) {
+  const auto [found, fresh] = seen_.try_emplace(tool);
+  ToolParts& parts = found->second;
+  if (!fresh) return parts;
+  parts.run = run_of(tool);
+  parts.done.resize(static_cast<std::size_t>(parts.run.parts));
+  parts.working = parts.done;
+  read_notes_of(tool, parts);
+  see_folders(tool, parts);
+  return parts;
+}
+
+bool StageLook::has_input(const std::string& tool, const RunFile& run, int part) {
+  if (tool == kListed) return true;
+  const auto is_done = [&](const std::string& other, int number) {
+    return parts_of(other).done.at(static_cast<std::size_t>(number));
+  };
+  const std::vector<int> clips = clip_parts_of(part, run.parts, listed_);
+  if (!run.of_clips) {
+    const std::vector<bool>& done = parts_of(std::string(kListed)).done;
+    return std::find(done.begin(), done.end(), false) == done.end();
+  }
+  for (const int number : clips)
+    if (!is_done(std::string(kListed), number)) return false;
+  for (const std::string& other : run.after)
+    for (const int number : parts_with(parts_of(other).run, clips))
+      if (!is_done(other, number)) return false;
+  return true;
+}
+
+std::vector<StageState> StageLook::look(bool markers) {
+  markers_ = markers;
+  seen_.clear();
+  std::vector<StageState> stages;
+  for (const std::string& tool : tools_) {
+    check_stop();
+    const ToolParts& parts = parts_of(tool);
+    StageState stage{tool, parts.run.parts, 0, 0, 0, parts.kinds};
+    for (int part = 0; part < stage.parts; ++part) {
+      const auto at = static_cast<std::size_t>(part);
+      if (parts.done[at])
+        ++stage.done;
+      else if (parts.working[at])
+        ++stage.working;
+      else if (has_input(tool, parts.run, part))
+        ++stage.ready;
+    }
+    stages.push_back(std::move(stage));
+  }
+  return stages;
+}
+
+std::optional<std::string> await_stage(const std::string& directory,
+                                       const std::vector<std::string>& tools,
+                                       const std::string& kind) {
+  constexpr double kFirstPause = 0.05, kLongestPause = 5;  // seconds
+  StageLook look(directory, tools);
+  bool said = false;
+  for (double pause = kFirstPause; !wind_up_requested();
+       pause = std::min(1.5 * pause, kLongestPause)) {
+    std::vector<StageState> stages = look.look(false);
+    if (all_done(stages)) stages = look.look(true);
+    if (all_done(stages)) return std::nullopt;
+    if (const auto stage = choose_stage(stages, kind)) return tools[*stage];
+    if (!std::exchange(said, true)) log_info("waiting for parts that other processes do");
+    sleep_for(std::min(pause, look.beat() / 4));
+  }
+  return std::nullopt;
+}
+
+}  // namespace vfm::parts
