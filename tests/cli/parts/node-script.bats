@@ -34,7 +34,7 @@ made_program() {
   local kind i
   for kind in gpu cpu; do
     VFM_NODE_KIND=$kind "$node" out "$VFM_BIN/vfm-clip -o out -j1" 'vfm-caption out -j1' "vfm-embed out -j1 --text 'builtin:hash'" \
-      2>$kind.log &
+      2>$kind.log 3>&- &
     nodes[${#nodes[@]}]=$!
   done
   for i in "${nodes[@]}"; do wait "$i" || { cat ./*.log && return 1; }; done
@@ -84,14 +84,14 @@ made_program() {
   list 3
   made_program vfm-clip <<<'echo "$@" >>said; trap "touch got; sleep 0.2; exit 0" USR1; trap "touch stopped; exit 143" TERM
 touch began; while sleep 0.05; do :; done'
-  "$node" out 'vfm-clip -o "out x"' & pid=$!
+  "$node" out 'vfm-clip -o "out x"' 3>&- & pid=$!
   while [ ! -e began ]; do sleep 0.05; done
   kill -USR1 $pid
   wait $pid
   [ -e got ]
   [ "$(cat said)" = '-o out x --part next' ]
   rm began
-  "$node" out 'vfm-clip -o out' & pid=$!
+  "$node" out 'vfm-clip -o out' 3>&- & pid=$!
   while [ ! -e began ]; do sleep 0.05; done
   kill $pid
   local got=0
