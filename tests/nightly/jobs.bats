@@ -193,7 +193,7 @@ section() { awk -v name="# $1" '/^# / { on = $0 == name } on && sub(/^\t/, "")' 
   local video gpu
   video=$(submit -p video --array=1-2 "$jobs/node.sh" out 'vfm-clip -o out' 'vfm-caption out')
   gpu=$(submit -p gpu --array=1-2 "$jobs/node.sh" out 'vfm-clip -o out' 'vfm-caption out' 'vfm-embed out')
-  await test -e out/parts/clip/00000/done.json
+  until compgen -G "out/parts/clip/*/done.json" >/dev/null; do sleep 0.2; done
   scancel --batch --signal=USR1 "${gpu}_1"
   "$cluster" down slurm n1
   until scontrol show job "${gpu}_1" | grep -q ' Restarts=1 '; do sleep 0.5; done
