@@ -183,3 +183,23 @@ section() { awk -v name="# $1" '/^# / { on = $0 == name } on && sub(/^\t/, "")' 
   jq -es '([.[] | select(.tool == "vfm-caption").ended] | min) < ([.[] | select(.tool == "vfm-clip").ended] | max)' \
     out/parts/{clip,caption}/*/done.json
 }
+
+@test "nodes of two kinds do what is most in need, queue again before their limit, and lose nothing with a node" {
+  videos 320x240 20
+  curated one
+  vfm-embed one --part 0/1 >/dev/null
+  vfm-shard join one >/dev/null
+  list out 8
+  local video gpu
+  video=$(submit -p video --array=1-2 "$jobs/node.sh" out 'vfm-clip -o out' 'vfm-caption out')
+  gpu=$(submit -p gpu --array=1-2 "$jobs/node.sh" out 'vfm-clip -o out' 'vfm-caption out' 'vfm-embed out')
+  until compgen -G "out/parts/clip/*/done.json" >/dev/null; do sleep 0.2; done
+  scancel --batch --signal=USR1 "${gpu}_1"
+  "$cluster" down slurm n1
+  until scontrol show job "${gpu}_1" | grep -q ' Restarts=1 '; do sleep 0.5; done
+  "$cluster" up slurm n1
+  ended "$video:$gpu"
+  vfm-shard join out >/dev/null
+  diff <(whole one) <(whole out)
+  [ -z "$(left out)" ]
+}
