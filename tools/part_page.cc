@@ -148,7 +148,7 @@ void add_rates(Page& page, const PartsStatus& status) {
   for (const PartState& part : status.parts) {
     if (part.kind != Kind::done) continue;
     ends.push_back(std::max(0.0, vfm::parts::seconds_between(first, part.ended)) / 3600);
-    minutes.push_back(std::max(0.0, vfm::parts::seconds_between(part.begun, part.ended)) / 60);
+    minutes.push_back(part.seconds / 60);
   }
   const double hours = *std::ranges::max_element(ends);
   // Few parts end in an interval if there are many intervals.
@@ -182,12 +182,14 @@ void add_table(Page& page, const std::string& title, const std::vector<std::stri
     page.paragraph(fmt::format("The first {} of {} {} are shown.", kMostRows, all, what));
 }
 
-void add_hosts(Page& page, const PartsStatus& status) {
+/// Adds what each host did, or the nodes of each kind.
+void add_sums(Page& page, const std::map<std::string, vfm::parts::HostState>& sums,
+              const std::string& title, const std::string& one, const std::string& what) {
   Rows rows;
-  for (const auto& [name, host] : status.hosts)
-    rows.push_back({name, std::to_string(host.done), std::to_string(host.working),
-                    host.done > 0 ? fmt::format("{:.1f}", host.seconds / host.done) : ""});
-  add_table(page, "Hosts", {"host", "done", "working", "seconds a part"}, std::move(rows), "hosts");
+  for (const auto& [name, sum] : sums)
+    rows.push_back({name, std::to_string(sum.done), std::to_string(sum.working),
+                    sum.done > 0 ? fmt::format("{:.1f}", sum.seconds / sum.done) : ""});
+  add_table(page, title, {one, "done", "working", "seconds a part"}, std::move(rows), what);
 }
 
 void add_open_parts(Page& page, const PartsStatus& status) {
@@ -224,7 +226,9 @@ void write_part_page(const PartsStatus& status, const std::string& directory,
   add_totals(page, status);
   add_picture(page, status);
   add_rates(page, status);
-  add_hosts(page, status);
+  if (status.kinds.size() > 1)
+    add_sums(page, status.kinds, "Kinds of nodes", "kind", "kinds of nodes");
+  add_sums(page, status.hosts, "Hosts", "host", "hosts");
   add_open_parts(page, status);
   add_errors(page, status);
   page.write(path);

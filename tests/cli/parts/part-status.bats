@@ -89,6 +89,7 @@ lease() {
   grep -q 'Parts that ended, in 1 interval of 10m00s each' page.html
   grep -q '<tr><td dir="auto">n1</td><td dir="auto">4</td><td dir="auto">0</td><td dir="auto">600.0</td></tr>' page.html
   grep -q '<td dir="auto">4</td><td dir="auto">n1</td><td dir="auto">2026-01-01T00:01:00Z</td><td dir="auto">disk &lt;b&gt; is gone<' page.html
+  grep -q '<tr><td dir="auto">cpu</td><td dir="auto">4</td><td dir="auto">0</td><td dir="auto">600.0</td></tr>' page.html
   grep -q '<td dir="auto">decode</td><td dir="auto">8</td><td dir="auto">4</td>' page.html
   run ! grep -q 'src=\|href=' page.html
   # With many parts a square is of several.
