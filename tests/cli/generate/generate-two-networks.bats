@@ -186,13 +186,13 @@ other() { run cmp "out-$1/fox.mp4" "out-$2/fox.mp4" && [ "$status" -eq 1 ]; }
 }
 
 @test "cost: passes of a network without guidance have one sample" {
-  cost() { vfm-generate cost --model two "${call[@]:0:12}" --gpu h100 "$@"; }
-  cost -q >both.json
-  cost --guidance-low 0 >high.json 2>words
+  cost() { vfm-generate cost --model two --gpu h100 "${call[@]:2:8}" "$@"; }
+  cost -q --guidance 3 >both.json
+  cost --guidance 3 --guidance-low 0 >high.json 2>words
   cost -q --guidance 0 --guidance-low 3 >low.json
   jq -es 'map([.sampling.samples, .switch.samples]) == [[2, [2, 2]], [2, [2, 1]], [2, [1, 2]]]' {both,high,low}.json
   # Of six samples five, and four. Memory is of two samples.
-  jq -es 'map(.network.flops) | map(. * 6 / .[0] | . * 1e6 | round) == [6e6, 5e6, 4e6]' {both,high,low}.json
+  jq -es 'map(.network.flops) | .[0] as $six | map(. * 6e6 / $six | round) == [6e6, 5e6, 4e6]' {both,high,low}.json
   jq -es 'map(.predicted.seconds) | .[0] > .[1] and .[1] > .[2]' {both,high,low}.json
   jq -es 'map(.memory_bytes.peak) | .[0] == .[1] and .[1] == .[2]' {both,high,low}.json
   grep -q '^passes  *2 of 2 samples, then 1 of 1 sample$' words
