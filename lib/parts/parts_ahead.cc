@@ -54,9 +54,8 @@ bool PartsAhead::waits_for(const std::string& tool, const RunFile& run,
     const std::set<int> needs = parts_with(own_, clip_parts_of(part, run.parts, listed_));
     return std::ranges::all_of(needs, [&](int own) { return is_done(tool_, own); });
   };
-  return std::ranges::any_of(parts_with(run, clip_parts), [&](int part) {
-    return !is_done(tool, part) && could_do(part);
-  });
+  return std::ranges::any_of(parts_with(run, clip_parts),
+                             [&](int part) { return !is_done(tool, part) && could_do(part); });
 }
 
 std::uint64_t PartsAhead::bytes() {
