@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/error.h"
@@ -30,7 +32,10 @@ inline std::optional<vfm::shard::PartTask> part_work(
   if (part.choice.whole()) return std::nullopt;
   vfm::shard::PartTask task{vfm::shard::part_directory(output, inputs),        tool, part.choice,
                             {{"ffmpeg", ffmpeg.substr(0, ffmpeg.find('\n'))}}, "",   &progress};
-  if (inputs.size() == 1 && vfm::shard::ListedClips::are_in(inputs[0])) task.clips = inputs[0];
+  std::error_code error;
+  if (inputs.size() == 1 && std::filesystem::is_directory(inputs[0], error) &&
+      vfm::shard::ListedClips::are_in(inputs[0]))
+    task.clips = inputs[0];
   if (part.choice.follow && task.clips.empty())
     vfm::fail_usage(
         "--follow waits for parts of vfm-clip: give one folder with its list as the input");

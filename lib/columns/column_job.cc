@@ -220,7 +220,7 @@ class Items {
   /// The shards of a part.
   Items(const ColumnJob& job, const std::vector<std::string>& inputs,
         const shard::PartShards& shards)
-      : job_(job), reader_(shards, inputs, bad(), shard::ListedClips::Later::marked) {}
+      : job_(job), reader_(shards, inputs, bad(), job.reads, shard::ListedClips::Later::marked) {}
 
   std::optional<Item> next() {
     if (ended_) return std::nullopt;

@@ -68,8 +68,9 @@ PackFeed::PackFeed(const std::vector<std::string>& inputs, const shard::ReadLimi
 shard::ShardInput PackFeed::open(const std::vector<std::string>& inputs,
                                  const shard::PartShards* part) {
   const auto bad = [this](io::Fault fault) { bad_.push_back(std::move(fault)); };
-  if (part) return shard::ShardInput(*part, inputs, bad);
-  return shard::ShardInput(inputs, bad, {"caption", "embed"});
+  const std::vector<std::string> before = {"caption", "embed"};
+  return part ? shard::ShardInput(*part, inputs, bad, before)
+              : shard::ShardInput(inputs, bad, before);
 }
 
 PackFeed::~PackFeed() = default;

@@ -45,13 +45,25 @@ bool NeededParts::is_done(const std::string& tool, int number) {
   return done[at];
 }
 
+const RunFile* NeededParts::find_run(const std::string& tool) {
+  auto found = runs_.find(tool);
+  if (found == runs_.end()) {
+    const std::optional<RunFile> run = read_run_file(clips_, tool);
+    if (!run) return nullptr;
+    found = runs_.emplace(tool, *run).first;
+  }
+  return &found->second;
+}
+
 NeededParts::Numbers NeededParts::open(int part, bool first) {
   Numbers open;
   const std::vector<int> own = clip_parts_of(part, run_.parts, listed_);
   std::vector<int> clips = own;
   if (all_clips_) {
-    clips.resize(static_cast<std::size_t>(listed_));
-    std::iota(clips.begin(), clips.end(), 0);
+    while (first_open_ < listed_ && is_done(kClip, first_open_))
+      ++first_open_;
+    clips.resize(static_cast<std::size_t>(listed_ - first_open_));
+    std::iota(clips.begin(), clips.end(), first_open_);
   }
   const auto look = [&](const std::string& tool, int number) {
     if (first && !open.empty()) return;
@@ -61,7 +73,7 @@ NeededParts::Numbers NeededParts::open(int part, bool first) {
     look(kClip, number);
   for (const std::string& tool : run_.after) {
     if (first && !open.empty()) break;
-    const std::optional<RunFile> other = read_run_file(clips_, tool);
+    const RunFile* const other = find_run(tool);
     if (!other) {
       open[tool];
       continue;

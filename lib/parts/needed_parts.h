@@ -37,11 +37,14 @@ class NeededParts {
   /// empty set. With `first`, returns only the first that is found.
   Numbers open(int part, bool first);
   Numbers open(const std::vector<int>& parts);
+  /// Returns the run.json of a program, or null as long as it has none.
+  const RunFile* find_run(const std::string& tool);
 
   std::string clips_;
   RunFile run_;
   bool all_clips_;
-  int listed_;
+  int listed_, first_open_ = 0;  // of vfm-clip; all parts before first_open_ are done
+  std::map<std::string, RunFile> runs_;
   std::map<std::string, std::vector<bool>> done_;
   std::map<std::string, std::string> leases_;  // by folder
   std::size_t done_before_ = 0, done_now_ = 0;

@@ -47,20 +47,34 @@ std::uint64_t PartsAhead::bytes_of(int part) {
   return found->second;
 }
 
+/// Returns true if the program could do a part with some of these parts of vfm-clip.
+bool PartsAhead::waits_for(const std::string& tool, const RunFile& run,
+                           const std::vector<int>& clip_parts) {
+  const auto could_do = [&](int part) {
+    const std::set<int> needs = parts_with(own_, clip_parts_of(part, run.parts, listed_));
+    return std::ranges::all_of(needs, [&](int own) { return is_done(tool_, own); });
+  };
+  return std::ranges::any_of(parts_with(run, clip_parts), [&](int part) {
+    return !is_done(tool, part) && could_do(part);
+  });
+}
+
 std::uint64_t PartsAhead::bytes() {
   const std::map<std::string, RunFile> all = followers();
   if (all.empty()) return 0;
-  const int listed = count_parts(directory_, std::string(kListed)).value_or(0),
-            parts = count_parts(directory_, tool_).value_or(0);
+  listed_ = count_parts(directory_, std::string(kListed)).value_or(0);
+  if (tool_ == kListed)
+    own_ = {.parts = listed_, .of_clips = true};
+  else
+    own_ = read_run_file(directory_, tool_).value_or(RunFile{1});
   std::uint64_t bytes = 0;
-  for (int part = 0; part < parts; ++part) {
+  for (int part = 0; part < own_.parts; ++part) {
     if (!is_done(tool_, part)) continue;
-    const std::vector<int> clips = clip_parts_of(part, parts, listed);
-    const bool waits = std::ranges::any_of(all, [&](const auto& follower) {
-      return std::ranges::any_of(parts_with(follower.second, clips),
-                                 [&](int other) { return !is_done(follower.first, other); });
-    });
-    if (waits) bytes += bytes_of(part);
+    const std::vector<int> clips = clip_parts_of(part, own_.parts, listed_);
+    if (std::ranges::any_of(all, [&](const auto& follower) {
+          return waits_for(follower.first, follower.second, clips);
+        }))
+      bytes += bytes_of(part);
   }
   return bytes;
 }

@@ -1,5 +1,6 @@
 // How far a program is ahead of the programs that follow it: the bytes of its finished parts that
-// one of them has not yet done.
+// one of them could do, and has not done yet. A program that does several parts as one could do
+// them when all of them are finished.
 //
 // A program follows if it has parts in the same folder and shares out those of vfm-clip
 // (parts/run_file.h). Each of them follows vfm-clip, and those follow another program that have it
@@ -28,9 +29,12 @@ class PartsAhead {
  private:
   std::map<std::string, RunFile> followers() const;
   bool is_done(const std::string& tool, int part);
+  bool waits_for(const std::string& tool, const RunFile& run, const std::vector<int>& clip_parts);
   std::uint64_t bytes_of(int part);
 
   std::string directory_, tool_;
+  int listed_ = 0;  // parts of vfm-clip
+  RunFile own_;     // of `tool`
   std::map<std::string, std::vector<bool>> done_;
   std::map<int, std::uint64_t> bytes_;  // of finished parts of `tool`
 };

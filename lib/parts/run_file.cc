@@ -137,6 +137,7 @@ void check_settings(const Json& there, const RunTerms& terms, const std::string&
     if (const std::string option = option_of(terms, name);
         !option.empty() && std::ranges::find(options, option) == options.end())
       options.push_back(option);
+  if (found.clauses.empty()) found.clauses.emplace_back("their members have another order");
   if (found.clauses.size() > kMostNamed) found.clauses.resize(kMostNamed);
   const std::string advice = options.empty()
                                  ? "give the same options"
@@ -200,30 +201,26 @@ RunFile agree_on_run(const std::string& directory, const std::string& tool,
     if (std::ranges::find(after, other) == after.end()) after.push_back(other);
   if (!store.facts(name))  // Another process may create it first.
     store.create(name, dump_json(new_run(tool, choice, terms, after)) + "\n");
-  for (;;) {
-    const std::optional<io::Store::Object> object = store.read(name);
-    if (!object) fail("{} has disappeared", what);
-    Json json = parse_json(object->contents, what);
-    RunFile run = parse_run(json, what);
-    if (clip) run.parts = listed;
-    if (!clip) check_input(run, terms, store.path(tool), tool);
-    check_begun(run, directory, tool, terms);
-    if (const int now = run.grows ? listed_parts(terms.clips) : 0; now > run.parts) {
-      json["parts"] = now;
-      if (!store.replace(name, dump_json(json) + "\n", object->version)) continue;
-      run.parts = now;
-    }
-    if (choice.parts && *choice.parts != run.parts)
-      fail_conflict(
-          fmt::format("the work of '{}' has {} parts, not {}; leave out the number, or use another "
-                      "folder",
-                      directory, run.parts, *choice.parts));
-    if (choice.part && *choice.part >= run.parts)
-      fail_usage("there is no part {}: '{}' has the parts 0 to {}", *choice.part, directory,
-                 run.parts - 1);
-    check_settings(json.value("settings", Json()), terms, store.path(tool), tool);
-    return run;
+  const std::optional<io::Store::Object> object = store.read(name);
+  if (!object) fail("{} has disappeared", what);
+  Json json = parse_json(object->contents, what);
+  RunFile run = parse_run(json, what);
+  if (clip) run.parts = listed;
+  if (!clip) check_input(run, terms, store.path(tool), tool);
+  check_begun(run, directory, tool, terms);
+  if (const int now = run.grows ? listed_parts(terms.clips) : 0; now > run.parts) {
+    json["parts"] = run.parts = now;
+    store.write(name, dump_json(json) + "\n");
   }
+  if (choice.parts && *choice.parts != run.parts)
+    fail_conflict(fmt::format(
+        "the work of '{}' has {} parts, not {}; leave out the number, or use another folder",
+        directory, run.parts, *choice.parts));
+  if (choice.part && *choice.part >= run.parts)
+    fail_usage("there is no part {}: '{}' has the parts 0 to {}", *choice.part, directory,
+               run.parts - 1);
+  check_settings(json.value("settings", Json()), terms, store.path(tool), tool);
+  return run;
 }
 
 void check_begun(const RunFile& run, const std::string& directory, const std::string& tool,

@@ -42,9 +42,10 @@ ShardInput::ShardInput(const std::vector<std::string>& arguments, io::OnFault on
 }
 
 ShardInput::ShardInput(const PartShards& part, const std::vector<std::string>& arguments,
-                       io::OnFault on_bad, ListedClips::Later later)
-    : ShardInput(part.clips.empty() ? arguments : std::vector<std::string>(), std::move(on_bad), {},
-                 later) {
+                       io::OnFault on_bad, const std::vector<std::string>& before,
+                       ListedClips::Later later)
+    : ShardInput(part.clips.empty() ? arguments : std::vector<std::string>(), std::move(on_bad),
+                 before, later) {
   part_ = part;
   for (const int number : part.clip_parts) {
     std::shared_ptr<ClipsOfPart> clips;

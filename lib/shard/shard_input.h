@@ -28,8 +28,9 @@ class ShardInput {
              const std::vector<std::string>& before = {},
              ListedClips::Later later = ListedClips::Later::left_out);
   /// Opens the shards of a part of a work. If the part has `clips`, their parts must be complete,
-  /// and `arguments` and `later` are not used.
+  /// and `arguments`, `before` and `later` are not used.
   ShardInput(const PartShards& part, const std::vector<std::string>& arguments, io::OnFault on_bad,
+             const std::vector<std::string>& before = {},
              ListedClips::Later later = ListedClips::Later::left_out);
 
   /// Returns the next record of any kind, or nullopt at the end. Skips tars that are columns of

@@ -40,6 +40,7 @@ done_parts() { find "clips/parts/$1" -name done.json | wc -l; }
 
 # begun TOOL: waits until the program has begun its parts.
 begun() {
+  local _
   for _ in $(seq 300); do
     [ ! -e "clips/parts/$1/run.json" ] || return 0
     sleep 0.1
@@ -48,17 +49,22 @@ begun() {
 }
 
 @test "stages that run at the same time give the files of one after the other" {
-  local n
+  local n pid pids
   for n in 4 7; do
     rm -rf clips latents
+    pids=()
     list $n
     vfm-embed clips --text builtin:hash --part auto --follow 20s >embed.jsonl 2>embed.said 3>&- &
+    pids+=($!)
     vfm-caption clips --part auto/2 --follow 20s >a.jsonl 2>a.said 3>&- &
+    pids+=($!)
     vfm-caption clips --part auto/2 --follow 20s --waiting 1MiB >b.jsonl 2>b.said 3>&- &
+    pids+=($!)
     begun caption && begun embed
     vfm-pack --size 32 -o latents clips --part auto --follow 20s >pack.jsonl 2>pack.said 3>&- &
+    pids+=($!)
     vfm-clip -o clips --part auto --waiting 1MiB >clip.jsonl 2>clip.said
-    for _ in 1 2 3 4; do wait -n || { cat ./*.said && return 1; }; done
+    for pid in "${pids[@]}"; do wait "$pid" || { cat ./*.said && return 1; }; done
     vfm-shard join clips >/dev/null
     vfm-shard join latents >/dev/null
     diff <(whole "$one/clips") <(whole clips)
@@ -71,10 +77,10 @@ begun() {
   list 4
   vfm-clip -o clips --part 1/4 >/dev/null
   fails 1 vfm-caption clips --part auto
-  grep -q "of vfm-clip, 3 of the 4 parts of 'clips' are not complete: 0, 2, 3$" err
+  grep -q "of vfm-clip, 3 of the 4 parts of 'clips' are not complete: 0, 2, 3" err
   [ "$(done_parts caption)" -eq 1 ]
   fails 1 vfm-caption clips --part 2/4 --follow 300ms
-  grep -q "of vfm-clip, 1 of the 4 parts of 'clips' is not complete: 2; none of them has moved for 300ms" err
+  grep -q "of vfm-clip, 1 of the 4 parts of 'clips' is not complete: 2; none of them has moved for 0.3s" err
   fails 1 vfm-embed clips --text builtin:hash --part auto --follow 300ms
   grep -q 'of vfm-caption, 3 of the 4 parts' err
   [ "$(done_parts embed)" -eq 1 ]

@@ -9,6 +9,7 @@
 #include "io/file.h"
 #include "io/manifest.h"
 #include "parts/part_run.h"
+#include "shard/part_shards.h"
 #include "shard/shard_input.h"
 #include "support/temporary_folder.h"
 
@@ -138,6 +139,74 @@ TEST_CASE("a part without a marker is missing, and its shards are not taken") {
   CHECK_THROWS_WITH(ListedClips(of.clips()), Catch::Contains("remove the latter, and do part 0"));
   of.part(0, {{{"kind", "shard"}, {"path", "c.tar"}}});
   CHECK_THROWS_WITH(ListedClips(of.clips()), Catch::Contains("neither 'source' nor 'sources'"));
+}
+
+TEST_CASE("a part of a work has the shards of its own parts, with later sources marked if asked") {
+  const ListedFolder of(3);
+  of.part(0, {of.joined("j.tar", {0, 7}, {"a", "b"})});
+  of.part(1, {of.large("l6.tar", 6, "d"), of.large("l3.tar", 3, "b")});
+  of.part(2, {of.large("l8.tar", 8, "d")});
+  const auto names = [&](ShardInput input) {
+    std::vector<std::string> all;
+    while (const auto record = input.next())
+      all.push_back(io::base_name(record->path()) + (counts(*record) ? "" : " is later"));
+    return all;
+  };
+  const auto no_fault = [](const io::Fault&) { FAIL(); };
+  PartShards shards{0, 2, of.clips(), {0, 2}, nullptr};
+  using Names = std::vector<std::string>;
+  CHECK(names({shards, {}, no_fault}) == Names{"j.tar", "l8.tar"});
+  // A command without parts that makes columns has all shards, too.
+  CHECK(names({{of.clips()}, no_fault, {}, ListedClips::Later::marked}) ==
+        Names{"j.tar", "l3.tar", "l6.tar", "l8.tar is later"});
+  const auto later = std::make_shared<LaterSources>(of.folder.path);
+  later->add_all(of.clips());
+  shards.later = later;
+  CHECK(names({shards, {}, no_fault}) == Names{"j.tar"});
+  ShardInput input(shards, {}, no_fault);
+  CHECK(input.next()->json->at("duplicate_hashes") == Json::array({"b"}));
+  // By names, the part is that of the file.
+  PartShards named{0, 2, "", {}, nullptr};
+  const Names paths{of.clips() + "/ab/l3.tar", of.clips() + "/ab/l6.tar", of.clips() + "/l8.tar"};
+  Names both = names({named, paths, no_fault});
+  named.part = 1;
+  const Names others = names({named, paths, no_fault});
+  both.insert(both.end(), others.begin(), others.end());
+  CHECK(both.size() == 3);
+}
+
+TEST_CASE("the digest of a part tells of its shards, their columns and the settings") {
+  const ListedFolder of(3);
+  of.part(0, {of.large("a.tar", 0, "a")});
+  of.part(1, {of.large("b.tar", 1, "b")});
+  const PartShards shards{0, 3, of.clips(), {0}, nullptr};
+  parts::RunFile run{.parts = 3, .of_clips = true};
+  const auto digest = [&] { return digest_of(shards, run, {"caption"}); };
+  const std::string first = digest();
+  of.part(1, {of.large("c.tar", 1, "c")});
+  CHECK(digest() == first);
+  of.part(0, {of.large("d.tar", 0, "a")});
+  const std::string other = digest();
+  CHECK(other != first);
+  run.digest = "of other settings";
+  CHECK(digest() != other);
+  run.digest = "";
+  // A column that was made without parts: its json tells, and else the tar.
+  const auto column = [&](const std::string& tar, const Json& record) {
+    of.folder.write("clips/ab/d.caption.tar", tar);
+    of.folder.write("clips/ab/d.caption.json", dump_json({{"record", record}}));
+    return digest();
+  };
+  const std::string told = column("tar", {{"bytes", 3}, {"xxh3", "7"}});
+  CHECK(told != other);
+  CHECK(column("rat", {{"bytes", 3}, {"xxh3", "7"}}) == told);
+  CHECK(column("rat", {{"bytes", 3}, {"xxh3", "8"}}) != told);
+  CHECK(column("tar", {{"bytes", 4}, {"xxh3", "7"}}) != column("rat", {{"bytes", 4}}));
+  // One of parts: their markers tell.
+  of.folder.write("clips/parts/caption/run.json",
+                  dump_json({{"parts", 2}, {"shares", "clips"}, {"grows", false}}));
+  run.after = {"caption"};
+  CHECK_THROWS_WITH(digest(), Catch::Contains("caption/00000/done.json' has disappeared"));
 }
 
 TEST_CASE("samples of duplicates are told by the hash of their source") {
