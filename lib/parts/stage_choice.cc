@@ -10,7 +10,7 @@ struct BestKind {
   double seconds = 0;  // 0 if no kind has done a part
 };
 
-BestKind best_kind(const StageState& stage) {
+BestKind best_kind(const ListStage& stage) {
   BestKind best;
   for (const auto& [name, work] : stage.kinds)
     if (work.seconds > 0 && (best.seconds == 0 || work.seconds < best.seconds))
@@ -18,9 +18,9 @@ BestKind best_kind(const StageState& stage) {
   return best;
 }
 
-int nodes_of(const std::vector<StageState>& stages, const std::string& kind) {
+int nodes_of(const std::vector<ListStage>& stages, const std::string& kind) {
   int nodes = 0;
-  for (const StageState& stage : stages)
+  for (const ListStage& stage : stages)
     if (const auto found = stage.kinds.find(kind); found != stage.kinds.end())
       nodes += found->second.working;
   return nodes;
@@ -32,7 +32,7 @@ struct Worth {
   double product = 0;
 };
 
-std::optional<Worth> worth_of(const std::vector<StageState>& stages, const StageState& stage,
+std::optional<Worth> worth_of(const std::vector<ListStage>& stages, const ListStage& stage,
                               const std::string& kind) {
   if (stage.ready == 0) return std::nullopt;
   const auto found = stage.kinds.find(kind);
@@ -48,7 +48,7 @@ std::optional<Worth> worth_of(const std::vector<StageState>& stages, const Stage
 
 }  // namespace
 
-std::optional<std::size_t> choose_stage(const std::vector<StageState>& stages,
+std::optional<std::size_t> choose_stage(const std::vector<ListStage>& stages,
                                         const std::string& kind) {
   std::optional<std::size_t> chosen;
   Worth most;

@@ -32,7 +32,7 @@ struct KindWork {
 /// The number of parts of which KindWork::seconds is the mean.
 inline constexpr std::size_t kRecentParts = 16;
 
-struct StageState {
+struct ListStage {
   std::string tool;  ///< Such as "caption".
   int parts = 0, done = 0, working = 0;
   int ready = 0;  ///< Parts that wait.
@@ -40,7 +40,7 @@ struct StageState {
 };
 
 /// Returns the number of the stage for a node of this kind, or nullopt if it has none to do. Pure.
-std::optional<std::size_t> choose_stage(const std::vector<StageState>& stages,
+std::optional<std::size_t> choose_stage(const std::vector<ListStage>& stages,
                                         const std::string& kind);
 
 }  // namespace vfm::parts

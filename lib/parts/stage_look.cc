@@ -26,9 +26,9 @@ std::optional<int> part_of_folder(const std::string& name) {
   return error == std::errc() && stop == end && *end == '/' ? std::optional(part) : std::nullopt;
 }
 
-bool all_done(const std::vector<StageState>& stages) {
+bool all_done(const std::vector<ListStage>& stages) {
   return std::all_of(stages.begin(), stages.end(),
-                     [](const StageState& stage) { return stage.done == stage.parts; });
+                     [](const ListStage& stage) { return stage.done == stage.parts; });
 }
 
 void sleep_for(double seconds) {
@@ -42,7 +42,7 @@ void sleep_for(double seconds) {
 
 }  // namespace
 
-StageLook::StageLook(std::string directory, std::vector<std::string> tools)
+ListStages::ListStages(std::string directory, std::vector<std::string> tools)
     : directory_(std::move(directory)),
       tools_(std::move(tools)),
       store_(io::join_path(directory_, "parts")) {
@@ -53,7 +53,7 @@ StageLook::StageLook(std::string directory, std::vector<std::string> tools)
   listed_ = *listed;
 }
 
-RunFile StageLook::run_of(const std::string& tool) const {
+RunFile ListStages::run_of(const std::string& tool) const {
   if (tool != kListed)
     if (std::optional<RunFile> run = read_run_file(directory_, tool)) return *std::move(run);
   RunFile run;
@@ -66,7 +66,7 @@ RunFile StageLook::run_of(const std::string& tool) const {
   return run;
 }
 
-void StageLook::read_notes_of(const std::string& tool, ToolParts& parts) const {
+void ListStages::read_notes_of(const std::string& tool, ToolParts& parts) const {
   std::vector<PartNote> notes = read_notes(store_, tool);
   if (!markers_)
     for (const PartNote& note : notes)
@@ -83,7 +83,7 @@ void StageLook::read_notes_of(const std::string& tool, ToolParts& parts) const {
 }
 
 /// Looks into the folders of the parts that have no note, or of all parts.
-void StageLook::see_folders(const std::string& tool, ToolParts& parts) {
+void ListStages::see_folders(const std::string& tool, ToolParts& parts) {
   for (const std::string& name : store_.list(tool)) {
     const std::optional<int> part = part_of_folder(name);
     if (!part || *part >= parts.run.parts) continue;
@@ -100,7 +100,7 @@ void StageLook::see_folders(const std::string& tool, ToolParts& parts) {
   }
 }
 
-const StageLook::ToolParts& StageLook::parts_of(const std::string& tool) {
+const ListStages::ToolParts& ListStages::parts_of(const std::string& tool) {
   const auto [found, fresh] = seen_.try_emplace(tool);
   ToolParts& parts = found->second;
   if (!fresh) return parts;
@@ -112,7 +112,7 @@ const StageLook::ToolParts& StageLook::parts_of(const std::string& tool) {
   return parts;
 }
 
-bool StageLook::has_input(const std::string& tool, const RunFile& run, int part) {
+bool ListStages::has_input(const std::string& tool, const RunFile& run, int part) {
   if (tool == kListed) return true;
   const auto is_done = [&](const std::string& other, int number) {
     return parts_of(other).done.at(static_cast<std::size_t>(number));
@@ -130,14 +130,14 @@ bool StageLook::has_input(const std::string& tool, const RunFile& run, int part)
   return true;
 }
 
-std::vector<StageState> StageLook::look(bool markers) {
+std::vector<ListStage> ListStages::look(bool markers) {
   markers_ = markers;
   seen_.clear();
-  std::vector<StageState> stages;
+  std::vector<ListStage> stages;
   for (const std::string& tool : tools_) {
     check_stop();
     const ToolParts& parts = parts_of(tool);
-    StageState stage{tool, parts.run.parts, 0, 0, 0, parts.kinds};
+    ListStage stage{tool, parts.run.parts, 0, 0, 0, parts.kinds};
     for (int part = 0; part < stage.parts; ++part) {
       const auto at = static_cast<std::size_t>(part);
       if (parts.done[at])
@@ -156,11 +156,11 @@ std::optional<std::string> await_stage(const std::string& directory,
                                        const std::vector<std::string>& tools,
                                        const std::string& kind) {
   constexpr double kFirstPause = 0.05, kLongestPause = 5;  // seconds
-  StageLook look(directory, tools);
+  ListStages look(directory, tools);
   bool said = false;
   for (double pause = kFirstPause; !wind_up_requested();
        pause = std::min(1.5 * pause, kLongestPause)) {
-    std::vector<StageState> stages = look.look(false);
+    std::vector<ListStage> stages = look.look(false);
     if (all_done(stages)) stages = look.look(true);
     if (all_done(stages)) return std::nullopt;
     if (const auto stage = choose_stage(stages, kind)) return tools[*stage];

@@ -16,17 +16,17 @@ namespace vfm::parts {
 
 /// Reads the notes of finished parts (parts/part_notes.h), and the leases of the parts that are
 /// worked at. It opens no marker that has a note. Thread-safety: one thread at a time.
-class StageLook {
+class ListStages {
  public:
   /// `tools`, such as {"clip", "caption"}, are in order of the work. A stage that has not begun is
   /// expected to read what all stages before it write. Throws Error{usage} if the folder has no
   /// list of parts.
-  StageLook(std::string directory, std::vector<std::string> tools);
+  ListStages(std::string directory, std::vector<std::string> tools);
 
   /// Returns the states of the stages. With `markers`, also looks whether the parts with notes have
   /// their markers. A part whose process has shown no sign of life for too long, since the first
   /// look, waits to be done. Throws Error.
-  std::vector<StageState> look(bool markers);
+  std::vector<ListStage> look(bool markers);
   /// Returns the shortest beat of the leases that were seen, or the default.
   double beat() const { return beat_; }
 

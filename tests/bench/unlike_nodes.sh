@@ -12,7 +12,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(realpath "${VFM_BUILD:-$root/build}")
 scale=${1:-100} parts=${2:-2000}
 shift $(($# < 2 ? $# : 2))
-work=$(mktemp -d)
+work=$(mktemp -d -p "${TMPDIR:-/dev/shm}")  # Each claim is synced to disk; here memory.
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 mkdir bin

@@ -11,7 +11,7 @@ setup_file() {
   cd "$MEDIA" || return 1
   make_video plain.mp4 0.7
   local i
-  for i in $(seq -w 8); do { cat plain.mp4; printf '\0\0\0\014free00%s' "$i"; } >"v$i.mp4"; done
+  for i in {01..08}; do { cat plain.mp4; printf '\0\0\0\014free00%s' "$i"; } >"v$i.mp4"; done
   for i in 1 2 3 4 5; do
     { cat plain.mp4; printf '\0\1\0\010free'; head -c 65536 /dev/zero | tr '\0' $i; } >large$i.mp4
   done

@@ -24,7 +24,7 @@ using namespace vfm::parts;
 namespace {
 
 /// Three stages with so many parts that wait.
-std::vector<StageState> stages_with(int clips, int captions, int embeddings) {
+std::vector<ListStage> stages_with(int clips, int captions, int embeddings) {
   return {{"clip", 100, 0, 0, clips, {}},
           {"caption", 100, 0, 0, captions, {}},
           {"embed", 100, 0, 0, embeddings, {}}};
@@ -101,7 +101,7 @@ class MadeNodes {
 
   unlike::Work work_;
   double now_ = 0;
-  std::vector<StageState> stages_;
+  std::vector<ListStage> stages_;
   std::array<std::deque<int>, unlike::kStages> waiting_;
   std::array<int, unlike::kStages> begun_{};
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
@@ -112,7 +112,7 @@ class MadeNodes {
 }  // namespace
 
 TEST_CASE("a node takes the stage with the most work that waits, weighed by its kind's rate") {
-  std::vector<StageState> stages = stages_with(30, 20, 25);
+  std::vector<ListStage> stages = stages_with(30, 20, 25);
   CHECK_FALSE(choose_stage(stages_with(0, 0, 0), "A"));
   CHECK(choose_stage(stages, "A") == 0);
   stages[0].kinds = {{"A", {1, 100}}, {"B", {3, 50}}};
@@ -133,7 +133,7 @@ TEST_CASE("a node takes the stage with the most work that waits, weighed by its 
 }
 
 TEST_CASE("a slow node leaves the last parts to nodes that do them sooner") {
-  std::vector<StageState> stages = stages_with(0, 0, 8);
+  std::vector<ListStage> stages = stages_with(0, 0, 8);
   stages[2].kinds = {{"A", {0, 20}}, {"B", {4, 2}}};
   CHECK_FALSE(choose_stage(stages, "A"));  // B ends after 6 seconds.
   CHECK(choose_stage(stages, "B") == 2);
@@ -220,8 +220,8 @@ TEST_CASE("a look tells which parts of each stage wait, by notes, leases and wha
   // A marker without a note, since its process was killed, and a part that was given up.
   made.store().create("caption/00002/done.json", "{}");
   made.store().create("caption/00000/failed.json", "{}");
-  StageLook look(made.path(), {"clip", "caption", "embed"});
-  const std::vector<StageState> stages = look.look(false);
+  ListStages look(made.path(), {"clip", "caption", "embed"});
+  const std::vector<ListStage> stages = look.look(false);
   REQUIRE(stages.size() == 3);
   CHECK(stages[0].parts == 5);
   CHECK(stages[0].done == 4);
@@ -242,7 +242,7 @@ TEST_CASE("a look tells which parts of each stage wait, by notes, leases and wha
   made.store().remove("caption/00001/done.json");
   CHECK(look.look(false)[1].done == 2);
   CHECK(look.look(true)[1].ready == 3);
-  CHECK_THROWS_WITH(StageLook(made.path() + "/none", {"clip"}), Catch::Contains("vfm-clip list"));
+  CHECK_THROWS_WITH(ListStages(made.path() + "/none", {"clip"}), Catch::Contains("vfm-clip list"));
 }
 
 TEST_CASE("a node waits for a stage until a silent process counts as dead, or all is done") {
@@ -262,7 +262,7 @@ TEST_CASE("the last parts of a kind are those that ended last") {
   MadeParts made(40);
   for (int part = 0; part < 40; ++part)
     made.done("clip", part, {part, 1000 - part, part < 16 ? 3.0 : 100.0, "gpu"});
-  CHECK(StageLook(made.path(), {"clip"}).look(false)[0].kinds.at("gpu").seconds == Approx(3));
+  CHECK(ListStages(made.path(), {"clip"}).look(false)[0].kinds.at("gpu").seconds == Approx(3));
 }
 
 TEST_CASE("a note tells of a part in its name") {
