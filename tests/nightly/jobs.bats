@@ -54,7 +54,7 @@ left() { find "$1" -name 'lease*' -o -name '.*.tmp' -o -name temporary -o -name 
 # submit OPTION...: submits a job whose output is in the file "log"
 submit() { sbatch --parsable --open-mode=append -o "$PWD/log" "$@" 3>&-; }
 # ended JOB: waits until the job ended well, however often it is queued again.
-ended() { timeout 600 sbatch --wait -Q -o /dev/null -d "afterok:$1" --kill-on-invalid-dep=yes --wrap true 3>&-; }
+ended() { timeout 1800 sbatch --wait -Q -o /dev/null -d "afterok:$1" --kill-on-invalid-dep=yes --wrap true 3>&-; }
 
 @test "a node that dies in the middle of an array loses nothing, and the other does its work" {
   videos 320x240 20
