@@ -232,6 +232,7 @@ class ManyParts {
 
   void make_tars() const {
     io::make_directories(folder_ + "/00");
+    io::write_file(folder_ + "/00/receipt.json", dump_json({{"record", {{"xxh3", "77"}}}}));
     std::string file;
     for (std::uint64_t i = 0; i < count_; i += kFolders) {
       const std::string name = folder_ + "/" + tar(i);
@@ -242,6 +243,7 @@ class ManyParts {
         std::filesystem::create_hard_link(file, name);
       }
       std::filesystem::create_symlink(io::base_name(name), folder_ + "/" + column(i));
+      std::filesystem::create_symlink("receipt.json", folder_ + "/" + stem(i) + ".caption.json");
     }
     for (std::uint64_t other = 1; other < kFolders; ++other)
       std::filesystem::create_directory_symlink("00", fmt::format("{}/{:02x}", folder_, other));
@@ -254,7 +256,8 @@ class ManyParts {
     tool.marker = {"vfm-" + name,         part, parts_, "inputs", {}, "n1", "2026-11-30T08:00:00Z",
                    "2026-11-30T09:00:00Z"};
     if (name == "clip")
-      tool.manifest->add(dump_json(io::begin_record("vfm-clip", name, io::working_folder())) + "\n");
+      tool.manifest->add(dump_json(io::begin_record("vfm-clip", name, io::working_folder())) +
+                         "\n");
     return tool;
   }
   /// Adds the record of a shard, whose program wrote `output`.
