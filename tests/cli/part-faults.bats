@@ -57,7 +57,7 @@ of_disk() {
   while read -r tar command; do
     rm -rf out && mkdir out
     # shellcheck disable=SC2086
-    of_disk $tar 2000 $command -o out --part 0/1 $tar
+    of_disk $tar 2000 $command -o out --part 0/1 $tar </dev/null
     [ "$(cat times)" -ge 3 ]
   done < <(by_time <<'END'
 s.tar vfm-caption --from builtin:measure
