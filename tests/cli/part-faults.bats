@@ -22,6 +22,7 @@ of_disk() {
     [ ! -e "out/parts/$tool/00000/done.json" ]
     [[ "$stderr" == *'Input/output error'* ]]
     echo $at >times
+    [ $at -eq 2 ] || continue
     "$@" >again.jsonl
     jq -e '.errors == {}' "out/parts/$tool/00000/done.json" >/dev/null
   done
@@ -53,14 +54,20 @@ of_disk() {
   tar --format=ustar --sort=name -C clips -cf s.tar .
   head -c 200000 /dev/urandom >clips/k2.bin
   tar --format=ustar --sort=name -C clips -czf z.tar.gz .
-  for tar in s.tar z.tar.gz; do
-    for command in 'vfm-caption --from builtin:measure' vfm-embed 'vfm-pack --size 32 --frames 5'; do
-      rm -rf out && mkdir out
-      # shellcheck disable=SC2086
-      of_disk $tar 2000 $command -o out --part 0/1 $tar
-      [ "$(cat times)" -ge 3 ]
-    done
-  done
+  while read -r tar command; do
+    rm -rf out && mkdir out
+    # shellcheck disable=SC2086
+    of_disk $tar 2000 $command -o out --part 0/1 $tar </dev/null
+    [ "$(cat times)" -ge 3 ]
+  done < <(by_time <<'END'
+s.tar vfm-caption --from builtin:measure
+z.tar.gz vfm-embed
+s.tar vfm-pack --size 32 --frames 5
+night z.tar.gz vfm-caption --from builtin:measure
+night s.tar vfm-embed
+night z.tar.gz vfm-pack --size 32 --frames 5
+END
+  )
 }
 
 @test "a video that crashes the decoder in three tries is a bad input" {
