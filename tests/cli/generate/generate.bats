@@ -221,6 +221,7 @@ bats_require_minimum_version 1.5.0
   refused "--size '64x0': width and height must be 1 to 16384 pixels" --size 64x0
   refused "--condition-frames needs --condition" --condition-frames 9
   refused "--tolerance is about --fp8 or --quantize" --tolerance 1
+  refused "guidance 1e+300: must be between -1000 and 1000" --guidance 1e300
   run --separate-stderr vfm-generate "${fast[@]}" -o out <<<'{"prompt":"x","sigma_max":0.01}'
   [ "$status" -eq 1 ]
   [[ "$stderr" == *"sigma_max 0.01 does not go with the model's own sigma_min 0.02: give that too"* ]]

@@ -280,6 +280,41 @@ TEST_CASE("the memory of Wan's autoencoder is told before, and flat in the lengt
   }
 }
 
+TEST_CASE("Wan's autoencoder refuses frames of another form") {
+  const WanAutoencoder model = wan_model("2.1");
+  const auto refused = [&](const Tensor& frame, bool encodes) {
+    auto encoder = model.encoder(kWanWhole);
+    auto decoder = model.decoder(kWanWhole);
+    CHECK_THROWS_WITH(
+        encodes ? static_cast<void>(encoder.push(frame, true))
+                : decoder.push(frame, true, [](const Tensor&) {}),
+        Contains(encodes ? "rows and columns must be multiples of 8" : "4 channels are needed"));
+  };
+  for (const Shape& shape : {Shape{8, 3}, {0, 8, 3}, {12, 8, 3}, {8, 12, 3}, {8, 8, 4}})
+    refused(Tensor::zeros(shape), true);
+  for (const Shape& shape : {Shape{2, 4}, {0, 2, 4}, {2, 2, 3}})
+    refused(Tensor::zeros(shape), false);
+  refused(Tensor::zeros({8, 8, 3}).to(DType::bf16), true);
+  refused(Tensor::zeros({2, 2, 4}).to(DType::bf16), false);
+}
+
+TEST_CASE("the host has the pixels of a latent frame of Wan's autoencoder on their way") {
+  const WanVaeConfig config = wan_config("2.2");
+  const auto host = [&](bool encodes, std::int64_t frames) {
+    return wan_vae_cost(config, {encodes, frames, 4, 6}, kWanWhole, Device::cuda, DType::f32)
+        .host_bytes;
+  };
+  const double pixels = 3.0 * 4 * 6 * config.space_factor() * config.space_factor();
+  const double of_frame = 4 * pixels, kept = host(true, 1) - of_frame;
+  CHECK(kept >= 0);
+  CHECK(host(false, 1) - host(true, 1) == Approx(0).margin(of_frame / 2));
+  CHECK(host(false, 3) - host(false, 1) == Approx(3 * of_frame).margin(of_frame / 2));
+  // Bands that keep a GPU at work are larger.
+  const WanVaeWork work{false, 3, 40, 40};
+  CHECK(wan_vae_band(config, work, 0, Device::cuda, DType::bf16) >
+        wan_vae_band(config, work, 0, Device::cpu, DType::bf16));
+}
+
 TEST_CASE("a folder of Wan's autoencoder is a tokenizer") {
   const io::SafetensorsSet set(kWan, "latents");
   for (const std::string name : {"2.1", "2.2"}) {
@@ -525,6 +560,10 @@ TEST_CASE("a configuration of Wan's autoencoder that is not right is refused by 
         {"dim_mult", Json({1, 3, 7}), "level 1 of the encoder cannot divide"},
         {"scale_factor_spatial", Json(16), "'scale_factor_spatial' is 16, but the levels make 8"}})
     CHECK_THAT(refused(field, value), Contains("config.json: ") && Contains(words));
+  // What is absent is as in diffusers, whose 2.1 this is.
+  const WanVaeConfig least = wan_vae_config_from_json(Json::object(), "config.json");
+  CHECK((!least.is_residual && least.base_dim == 96 && least.z_dim == 16 &&
+         least.decoder_base_dim == 96 && least.patch_size == 1));
   Json config = {{"z_dim", 4}, {"latents_mean", {0, 1}}, {"latents_std", {1, 1, 1, 1}}};
   CHECK_THAT(usage_error([&] { wan_vae_statistics(config, "config.json"); }),
              Contains("'latents_mean' is not a list of 4 numbers"));
