@@ -77,6 +77,7 @@ class PartStatusTool : public vfm::cli::Tool {
             "in *vfm-slurm*(7).");
   }
 
+  bool winds_up() const override { return !next_.empty(); }
   bool writes_manifest(const vfm::cli::Launch&) const override {
     return !missing_ && next_.empty() && !vfm::cli::stdout_is_terminal();
   }

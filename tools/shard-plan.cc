@@ -44,6 +44,7 @@ class ShardPlanTool : public vfm::cli::Tool {
       vfm::fail_usage("--part does not do a complete part again: --force is for the whole plan");
   }
 
+  bool winds_up() const override { return part_.winds_up(); }
   long run(vfm::cli::Context& context) override {
     options_.inputs = input_.resolved();
     options_.output = output_.directory;

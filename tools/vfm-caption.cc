@@ -82,6 +82,7 @@ class CaptionTool : public vfm::cli::Tool {
         named ? endpoint.key_variable : "VFM_ENDPOINT_KEY", named);
   }
 
+  bool winds_up() const override { return part_.winds_up(); }
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
 
   int fork_helper() override {

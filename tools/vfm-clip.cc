@@ -90,6 +90,7 @@ class ClipTool : public vfm::cli::Tool {
     device_.gpus();
   }
 
+  bool winds_up() const override { return part_.winds_up(); }
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
   int fork_helper() override { return vfm::media::fork_isolation(input_limits_.limits.isolate); }
   int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }

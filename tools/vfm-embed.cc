@@ -140,6 +140,7 @@ class EmbedTool : public vfm::cli::Tool {
     device_.gpus();
   }
 
+  bool winds_up() const override { return part_.winds_up(); }
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
 
   int fork_helper() override {

@@ -170,6 +170,7 @@ class GenerateTool : public vfm::cli::Tool {
     device_.gpus();
   }
 
+  bool winds_up() const override { return part_.winds_up(); }
   bool writes_manifest(const vfm::cli::Launch& launch) const override {
     return launch.rank == 0 && !files_.stream();
   }

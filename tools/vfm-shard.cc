@@ -65,6 +65,7 @@ class ShardTool : public vfm::cli::Tool {
     if (output_.directory.empty()) vfm::fail_usage("--output is required");
   }
 
+  bool winds_up() const override { return part_.winds_up(); }
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
 
   long run(vfm::cli::Context& context) override {

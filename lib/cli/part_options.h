@@ -20,6 +20,8 @@ struct PartOptions {
   /// Add --follow and --waiting after --part.
   void add_follow(Options& options);
   void add_waiting(Options& options);
+  /// For Tool::winds_up(): with --part, SIGUSR1 ends the work after the part at hand.
+  bool winds_up() const { return !choice.whole(); }
   /// Throws Error{usage} for --waiting with a fixed part. Call it in Tool::check().
   void check() const;
 };

@@ -321,7 +321,7 @@ int run_command(Tool& tool, const std::string& command, std::vector<std::string>
     leave_signals();
     return tool.serve_isolated(channel);
   }
-  take_signals(tool.long_running());
+  take_signals(tool.long_running(), tool.winds_up());
   wait_politely();
   const int status =
       run_tool(tool, common, arguments, stream_id(command, app), makeflags, options.has("--jobs"));

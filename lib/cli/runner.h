@@ -88,10 +88,12 @@ class Tool {
   /// Runs a model on a GPU (workers/worker.h), in a process that the program started as `PROGRAM
   /// --serve-gpu NUMBER`. Returns the exit status.
   virtual int serve_gpu(int) { return 2; }
-  /// Returns whether SIGUSR1 asks the tool to save and end (wind_up_requested(), base/stop.h). If
-  /// the reader of the output has closed the pipe, a long-running tool gets an error, and any other
-  /// tool ends by SIGPIPE.
+  /// If the reader of the output has closed the pipe, a long-running tool gets an error, and any
+  /// other tool ends by SIGPIPE.
   virtual bool long_running() const { return false; }
+  /// Returns whether SIGUSR1 asks the tool to end at the next good moment (wind_up_requested(),
+  /// base/stop.h). Otherwise SIGUSR1 ends the process. Called after the options were read.
+  virtual bool winds_up() const { return long_running(); }
   /// Returns true if the ranks of a launch run one command together, so that only rank 0 reports
   /// errors in the arguments.
   virtual bool ranks_are_one() const { return false; }

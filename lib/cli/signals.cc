@@ -34,7 +34,7 @@ void handle_signal(int signal_number) {
     request_stop(signal_number);
 }
 
-void install_handlers(bool long_running) {
+void install_handlers(bool long_running, bool winds_up) {
   struct sigaction action {};
   action.sa_handler = handle_signal;
   sigemptyset(&action.sa_mask);
@@ -45,7 +45,7 @@ void install_handlers(bool long_running) {
     if (::sigaction(number, nullptr, &old) == 0 && old.sa_handler == SIG_IGN) continue;
     ::sigaction(number, &action, nullptr);
   }
-  if (long_running) {
+  if (winds_up) {
     action.sa_flags = 0;
     ::sigaction(SIGUSR1, &action, nullptr);
   }
@@ -111,10 +111,10 @@ void hear_of_children() {
   ::signal(SIGCHLD, SIG_DFL);
 }
 
-void take_signals(bool long_running) {
+void take_signals(bool long_running, bool winds_up) {
   // One thread takes all signals with handlers. Signals without handlers are ignored or kill as
   // usual, in any thread.
-  install_handlers(long_running);
+  install_handlers(long_running, winds_up);
   const sigset_t set = taken_signals();
   ::pthread_sigmask(SIG_BLOCK, &set, &g_mask_before);
   ::pthread_atfork(nullptr, nullptr, [] { ::sigprocmask(SIG_SETMASK, &g_mask_before, nullptr); });

@@ -46,7 +46,7 @@ made_program() {
   [ -z "$(find out -name 'lease*' -o -name temporary -o -name '.*.tmp')" ]
   vfm-shard join out >out.jsonl
   vfm-clip list raw/*.mp4 -o one -n 1 --shard-size 16KiB >listed.jsonl
-  for i in 'clip -o one' 'caption one' 'embed one'; do eval "vfm-$i --part 0/1" >/dev/null; done
+  for i in 'clip -o one' 'caption one' 'embed one --text builtin:hash'; do eval "vfm-$i --part 0/1" >/dev/null; done
   vfm-shard join one >one.jsonl
   diff <(cd out && find . -path ./parts -prune -o -type f -print | sort | xargs sha256sum) \
     <(cd one && find . -path ./parts -prune -o -type f -print | sort | xargs sha256sum)
