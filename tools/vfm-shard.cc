@@ -123,7 +123,7 @@ class ShardTool : public vfm::cli::Tool {
                              "--duration-edges",
                              "--max-member"})
       plan.excludes(options.row(name));
-    part_.add(options);
+    part_.add(options).explained_in("vfm-shard-plan(1)");
   }
 
   vfm::Json counts_json() const {

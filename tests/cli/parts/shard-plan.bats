@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # vfm-shard plan, vfm-shard --plan and vfm-shard join: a dataset by many commands has the bytes of one.
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2154 # stderr is of run --separate-stderr
+# shellcheck disable=SC2016,SC2154 # the shell of the test kills its parent; stderr is of run --separate-stderr
 load ../helpers
 bats_require_minimum_version 1.5.0
 
 # What all commands are given: every step of vfm-shard has something to do.
-choices=(--where 'seconds >= 2' --without without --balance 'kind=0.5,video.npy=0.5' --split train=0.7,val=0.3
+choices=(--where 'seconds >= 2' --without without --balance 'kind=0.5,video.npy=0.5' --split 'train=0.7,val=0.3'
   --duplicate-threshold 0.97 --max-member 20kB)
 size=(--shard-size 40kB)
 
