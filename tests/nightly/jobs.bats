@@ -90,11 +90,17 @@ ended() { timeout 1800 sbatch --wait -Q -o /dev/null -d "afterok:$1" --kill-on-i
   : >log
   job=$(submit --ntasks-per-node=1 "$jobs/train.sbatch" recipe.yaml latents run)
   saved() { grep '^{"kind":"checkpoint"' log; }
-  restarted() { scontrol show job "$job" | grep -q " Restarts=$1 "; }
+  # restarted N: waits until the job has been queued again N times.
+  restarted() {
+    until scontrol show job "$job" | grep -q " Restarts=$1 "; do
+      [ -n "$(squeue -h -j "$job")" ] || return 1
+      sleep 0.5
+    done
+  }
   until grep -q ': step 10 ' log; do sleep 0.5; done
   # USR1 comes 300 seconds before the limit, or up to a minute earlier.
   scontrol update jobid="$job" timelimit=6
-  until restarted 1; do sleep 0.5; done
+  restarted 1
   scontrol update jobid="$job" timelimit=24:00:00
   saved | jq -es 'length == 1 and (.[0].final | not)'
   at=$(saved | jq .step)
@@ -102,7 +108,7 @@ ended() { timeout 1800 sbatch --wait -Q -o /dev/null -d "afterok:$1" --kill-on-i
   # It runs again, and a node dies.
   until grep -q "goes on after step $at " log && grep -q ": step $((at / 10 * 10 + 20)) " log; do sleep 0.5; done
   "$cluster" down slurm n2
-  until restarted 2; do sleep 0.5; done
+  restarted 2
   "$cluster" up slurm n2
   ended "$job"
   saved | jq -es 'length == 2 and .[1].final'
