@@ -111,9 +111,9 @@ class PartStatusTool : public vfm::cli::Tool {
 
  private:
   static std::string fault_of_stage(const std::string& stage) {
-    for (const char* tool : {"clip", "caption", "embed", "pack"})
+    for (const char* tool : {"clip", "caption", "embed"})
       if (stage == tool) return "";
-    return "'" + stage + "' is not clip, caption, embed or pack";
+    return "'" + stage + "' is not clip, caption or embed";
   }
 
   std::string windows(const vfm::parts::PartsStatus& status) const {

@@ -36,6 +36,9 @@ inline std::optional<vfm::shard::PartTask> part_work(
   if (inputs.size() == 1 && std::filesystem::is_directory(inputs[0], error) &&
       vfm::shard::ListedClips::are_in(inputs[0]))
     task.clips = inputs[0];
+  if (tool == "pack" && !task.clips.empty() &&
+      std::filesystem::equivalent(task.clips, task.directory, error))
+    vfm::fail_usage("'{}' has parts of vfm-clip; pack into another folder", task.directory);
   if (part.choice.follow && task.clips.empty())
     vfm::fail_usage(
         "--follow waits for parts of vfm-clip: give one folder with its list as the input");

@@ -37,8 +37,8 @@ done
 
 # run COMMAND...: runs it, and hands it the signals that come meanwhile. Sets `status`.
 child='' ends=''
-trap 'ends=USR1; [ -z "$child" ] || kill -USR1 "$child"' USR1
-trap 'ends=TERM; [ -z "$child" ] || kill -TERM "$child"' TERM INT
+trap 'ends=USR1; [ -z "$child" ] || kill -USR1 "$child" || :' USR1
+trap 'ends=TERM; [ -z "$child" ] || kill -TERM "$child" || :' TERM INT
 run() {
   "$@" &
   child=$!
@@ -52,21 +52,22 @@ run() {
 
 chosen=$(mktemp)
 trap 'rm -f "$chosen"' EXIT
-failures=0
+failures=0 none=0
 while [ -z "$ends" ]; do
   run vfm-clip status "$dir" --next "${stages#,}" >"$chosen"
   stage=$(<"$chosen")
+  [ -z "$ends" ] || break
   [ "$status" = 0 ] || exit "$status"
-  if [ -z "$stage" ] || [ -n "$ends" ]; then break; fi
+  [ -n "$stage" ] || break
   # The words of the line are its arguments, and quotes work as in a shell.
   run bash -c "exec ${command[$stage]} --part next" >/dev/null
   case $status in
-    0) failures=0 ;;
-    4) sleep 1 ;; # Other nodes were faster.
+    0) failures=0 none=0 ;;
+    4) none=$((none + 1)) && sleep 1 ;; # Other nodes were faster.
     2 | 3) exit "$status" ;;
     *) failures=$((failures + 1)) ;;
   esac
-  [ "$failures" -lt 3 ] || exit 1
+  [ "$failures" -lt 3 ] && [ "$none" -lt 60 ] || exit 1
 done
 [ "$ends" != TERM ] || exit 143
 [ "$ends" != USR1 ] || [ -z "${SLURM_JOB_ID:-}" ] || scontrol requeue "$SLURM_JOB_ID"

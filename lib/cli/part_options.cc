@@ -67,6 +67,8 @@ void PartOptions::add_waiting(Options& options) {
 }
 
 void PartOptions::check() const {
+  if (choice.follow && choice.kind == parts::PartChoice::Kind::next)
+    fail_usage("--follow is for one part or --part auto: --part next does not wait");
   if (choice.waiting && choice.kind != parts::PartChoice::Kind::automatic)
     fail_usage("--waiting is for --part auto: a single part does not wait for other programs");
 }

@@ -38,7 +38,9 @@ void put_facts(std::string& out, const Item& item) {
 void take_facts(std::string_view& rest, Item& item, bool content) {
   if (content) item.content = io::hash_text(io::take_hash(rest));
   item.identity = io::hash_text(io::take_hash(rest));
-  item.columns.resize(io::take_number(rest));
+  const std::uint64_t columns = io::take_number(rest);
+  if (columns > rest.size()) io::fail_packed();
+  item.columns.resize(columns);
   for (ColumnPlace& place : item.columns) {
     place.row = static_cast<std::uint32_t>(io::take_number(rest));
     place.offset = io::take_number(rest) * shard::kTarBlock;

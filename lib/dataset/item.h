@@ -68,7 +68,7 @@ class Shapes {
   Shapes(Shapes&&) = default;
   Shapes& operator=(Shapes&&) = default;
   std::uint32_t number(const Shape& shape);
-  const Shape& operator[](std::size_t number) const { return *shapes_[number]; }
+  const Shape& operator[](std::size_t number) const { return *shapes_.at(number); }
   std::size_t size() const { return shapes_.size(); }
 
  private:

@@ -18,6 +18,7 @@ namespace {
 constexpr std::string_view kPlanVersion = "vfm-shard plan 1";
 constexpr int kFactsPlaceBytes = 8;
 constexpr std::size_t kFactsHashBytes = 32;  // hex digits
+constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
 constexpr std::size_t kPlanTail = kFactsPlaceBytes + kFactsHashBytes;
 
 void put_shard(std::string& out, const PlannedShard& shard) {
@@ -93,10 +94,18 @@ void take_plan_file(const std::string& path, WritePlan& plan) {
   std::string_view rest = tail;
   const std::uint64_t place = io::take_ordered(rest, kFactsPlaceBytes);
   if (place > size - kPlanTail) fail("its end is not as it was written");
+  // Before memory is taken for them: of a damaged file, `place` may be anything.
+  Hasher hasher;
+  std::string piece;
+  for (std::uint64_t at = place; at < size - kPlanTail; at += piece.size()) {
+    piece.resize(std::min<std::uint64_t>(kPieceBytes, size - kPlanTail - at));
+    plan.items.read(piece.data(), piece.size(), at);
+    hasher.update(piece);
+  }
+  plan.digest = hasher.hex128();
+  if (plan.digest != rest) fail("its end is not as it was written");
   std::string facts(size - kPlanTail - place, '\0');
   plan.items.read(facts.data(), facts.size(), place);
-  plan.digest = hash_hex(facts);
-  if (plan.digest != rest) fail("its end is not as it was written");
   take_plan_facts(facts, path, plan);
 }
 

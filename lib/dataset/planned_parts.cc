@@ -22,8 +22,6 @@
 namespace vfm::dataset {
 namespace {
 
-constexpr const char* kWriteTool = "shard";
-
 std::string part_digest(const WritePlan& plan, int part, int parts) {
   return hash_hex(fmt::format("{} {}/{}", plan.digest, part, parts));
 }
@@ -48,6 +46,8 @@ std::vector<Json> written_records(const std::string& directory, const WritePlan&
         const std::string manifest = io::join_path(folder, "manifest.jsonl");
         shard::for_each_part_record(directory, manifest, [&](Json& record) {
           shard::read_of_part(folder, manifest, [&] {
+            if (at >= records.size()) fail("it has too many lines");
+            need_string(record, "xxh3", "the record");
             const std::string tar = io::join_path(directory, plan.shards.at(at).path);
             if (record.at("path") != tar) fail("it does not name '{}'", tar);
             shard::check_written(tar, record);
@@ -72,7 +72,7 @@ long write_planned(const std::string& path, const parts::PartChoice& choice, sha
   steps.digest_of = [&](int part, int parts) { return part_digest(plan, part, parts); };
   steps.make = [&](const parts::Part& part, const shard::PartShards& of,
                    shard::PartOutput& output) {
-    const UnpackedTars unpacked{part.path("temporary/unpacked")};
+    const UnpackedTars unpacked{io::join_path(part.temporary(), "unpacked")};
     const ShardWriter writer(plan, directory, unpacked.path);
     const ShardChoice shards{static_cast<std::size_t>(part.number()),
                              static_cast<std::size_t>(of.parts)};

@@ -15,6 +15,9 @@
 
 namespace vfm::dataset {
 
+/// The tool (parts/part_run.h) that writes the shards of a plan.
+inline constexpr const char* kWriteTool = "shard";
+
 /// Writes the shards of the plan in the file `path` that `choice` gives this process, into the
 /// file's folder, and a record of each. Throws what ShardWriter::write() and shard::for_each_part()
 /// throw.

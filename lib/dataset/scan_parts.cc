@@ -115,7 +115,7 @@ struct UnpackedPlace {
 io::InputStreams scan_part(const ShardOptions& options, const parts::Part& part, int parts,
                            share::Slots& slots, Progress& progress, shard::PartOutput& output) {
   const WithoutList without(options.without);
-  const UnpackedPlace unpacked{part.path("temporary/unpacked")};
+  const UnpackedPlace unpacked{io::join_path(part.temporary(), "unpacked")};
   const std::string path = part.path(kScanFile);
   ScanFileWriter file(path);
   ScanLines lines(options.inputs);
@@ -137,6 +137,7 @@ io::InputStreams scan_part(const ShardOptions& options, const parts::Part& part,
         samples += scanned.read;
         progress.add(scanned.read);
       });
+  part.check_lost();
   file.commit();
   output.wrote_file(path);
   output.record({{"kind", "scan"}, {"path", path}, {"shards", shards}, {"samples", samples}});

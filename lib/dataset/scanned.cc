@@ -42,7 +42,9 @@ void put_compared(std::string& out, const std::vector<shard::Comparison>& compar
 }
 
 std::vector<shard::Comparison> take_compared(std::string_view& rest) {
-  std::vector<shard::Comparison> compared(io::take_number(rest));
+  const std::uint64_t count = io::take_number(rest);
+  if (count > rest.size()) io::fail_packed();
+  std::vector<shard::Comparison> compared(count);
   for (shard::Comparison& one : compared) {
     one.field = io::take_text(rest);
     one.constant = io::take_text(rest);

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -77,6 +78,13 @@ class PartClips {
     if (!any) fail("no prompts are given: give some, or lines of them on standard input");
   }
 
+  /// Returns a hash of the model and the options, which all parts have in common. Needs
+  /// ask_for_first().
+  std::string settings() const {
+    return hash_hex(
+        pack(makers_.in_use(), makers_.output().encoder(), job_.quality, job_.latents_only));
+  }
+
   std::string digest(int part, int parts) {
     if (digests_.empty()) read_digests(parts);
     return digests_[part];
@@ -103,9 +111,20 @@ class PartClips {
       log_clip(result.record, result.made ? std::optional(result.seconds) : std::nullopt);
       progress_.add();
     };
-    if (!makers_.make_in_rounds(next, done, slots_))
+    std::exception_ptr failed;  // Other ranks must end the part with this one.
+    const auto next_of_round = [&] { return failed ? std::nullopt : next(); };
+    const auto done_of_round = [&](Result& result) {
+      if (failed) return;
+      try {
+        done(result);
+      } catch (...) {
+        failed = std::current_exception();
+      }
+    };
+    if (!makers_.make_in_rounds(next_of_round, done_of_round, slots_))
       share::for_each_ordered<Asked, Result>(
           slots_, next, [&](Asked& asked) { return makers_.make(asked); }, done);
+    if (failed) std::rethrow_exception(failed);
     places.commit();
     return prompts.streams();
   }
@@ -120,8 +139,7 @@ class PartClips {
 
   void read_digests(int parts) {
     const std::optional<int> only = job_.parts->choice.part;
-    const std::string settings = hash_hex(
-        pack(makers_.in_use(), makers_.output().encoder(), job_.quality, job_.latents_only));
+    const std::string settings = this->settings();
     if (only) digests_[*only] = settings;
     PromptReader prompts = read_prompts(job_);
     while (const std::optional<PromptLine> line = prompts.next()) {
@@ -163,8 +181,10 @@ long generate_parts(const GenerateJob& job, ClipMakers& makers, share::Slots& sl
     parts::PartRun(job.parts->directory, job.parts->tool, job.parts->choice);
     PartClips clips(job, makers, slots, progress);
     clips.ask_for_first();
+    shard::PartTask task = *job.parts;
+    task.versions[kSettings] = clips.settings();
     failed = shard::for_each_part(
-        *job.parts, makers.output().manifest(),
+        task, makers.output().manifest(),
         {.digest_of = [&](int part, int parts) { return clips.digest(part, parts); },
          .make =
              [&](const parts::Part& part, const shard::PartShards& shards,

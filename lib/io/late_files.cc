@@ -18,6 +18,10 @@ std::atomic<double> g_in_vain{0};  // seconds
 
 }  // namespace
 
+void forget_vain_waits() {
+  g_in_vain = 0;
+}
+
 void look_until_seen(double seconds, const std::function<void()>& look) {
   constexpr double kFirstPause = 0.02, kLongestPause = 1;
   const Stopwatch watch;

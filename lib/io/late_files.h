@@ -13,5 +13,7 @@ namespace vfm::io {
 /// from the calls after it, so many files that are gone cost little more than one. Throws Stopped.
 /// Thread-safety: any thread.
 void look_until_seen(double seconds, const std::function<void()>& look);
+/// Gives the calls that follow their whole time again. Call it when a new part begins.
+void forget_vain_waits();
 
 }  // namespace vfm::io

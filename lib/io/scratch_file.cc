@@ -124,6 +124,9 @@ ScratchReader::ScratchReader(const ScratchFile& file, std::uint64_t begin, std::
 bool ScratchReader::fill(std::size_t size) {
   const std::size_t left = filled_ - at_;
   if (left >= size) return true;
+  const std::size_t wanted = size;
+  // No memory for what the file does not have.
+  size = static_cast<std::size_t>(std::min<std::uint64_t>(size, left + (end_ - offset_)));
   if (size > capacity_) {
     auto larger = std::make_unique_for_overwrite<char[]>(size + size / 4);
     std::memcpy(larger.get(), buffer_.get() + at_, left);
@@ -138,7 +141,7 @@ bool ScratchReader::fill(std::size_t size) {
   offset_ += more;
   at_ = 0;
   filled_ = left + more;
-  return filled_ >= size;
+  return filled_ >= wanted;
 }
 
 std::string_view ScratchReader::bytes(std::size_t size) {

@@ -31,7 +31,7 @@ NeededParts::NeededParts(std::string clips, RunFile run, bool all_clips)
     : clips_(std::move(clips)),
       run_(std::move(run)),
       all_clips_(all_clips),
-      listed_(count_parts(clips_, kClip).value_or(0)) {}
+      listed_(run_.grows && !all_clips ? run_.parts : count_parts(clips_, kClip).value_or(0)) {}
 
 bool NeededParts::is_done(const std::string& tool, int number) {
   std::vector<bool>& done = done_[tool];

@@ -148,7 +148,7 @@ struct PartRun::State {
   std::optional<Part> try_claim(int part, const DigestOf& digest_of);
   bool is_ready(int part) { return !needs || needs->are_done(part); }
   void await_needs(const std::vector<int>& parts_in_need);
-  bool await_room();
+  bool await_room(int part);
   std::optional<Part> fixed(const DigestOf& digest_of);
   std::optional<Part> try_part(int part, const DigestOf& digest_of, bool& busy);
   std::optional<Part> any(const DigestOf& digest_of);
@@ -176,7 +176,7 @@ struct Part::State {
     if (store->remove(name + kMarker))
       log_warning("part {} was done with other inputs; it is done again", number);
     crashes = crashes_before(*store, name);
-    store->remove(name + kFailed);
+    if (crashes.empty()) store->remove(name + kFailed);
     store->sweep(name);
     remove_temporaries(folder);
     const std::string folders = io::join_path(folder, kTemporary);
@@ -267,6 +267,7 @@ void Part::complete(const PartResults& results) {
       vfm::fail("another process completed part {} with other inputs; give the same command again",
                 state_->number);
   }
+  if (!state_->crashes.empty()) state_->store->remove(state_->name + kFailed);
   state_->end();
 }
 
@@ -350,13 +351,14 @@ void PartRun::State::await_needs(const std::vector<int>& parts_in_need) {
   wait.pause();
 }
 
-/// Waits until the programs that follow have done enough. Returns false if the run winds up.
-bool PartRun::State::await_room() {
+/// Waits until the programs that follow have done enough, or another process has done the part.
+/// Returns false if the run winds up.
+bool PartRun::State::await_room(int part) {
   if (!ahead) return true;
   Wait room{times};
   for (room.begin(); !wind_up_requested(); room.pause()) {
     const std::uint64_t bytes = ahead->bytes();
-    if (bytes <= *choice.waiting) return true;
+    if (bytes <= *choice.waiting || store->facts(name(part) + kMarker)) return true;
     progress.place(fmt::format("waits for the programs that follow, which have not done {}",
                                format_bytes(static_cast<double>(bytes))));
   }
@@ -381,6 +383,7 @@ std::optional<Part> PartRun::State::fixed(const DigestOf& digest_of) {
       fail("process {} on {} works at part {} since {}; wait for it, or end it", other->process.pid,
            other->process.host, part, other->begun);
     pause(std::min(times.beat / 4, 1.0));
+    if (wind_up_requested()) return std::nullopt;
   }
 }
 
@@ -389,7 +392,7 @@ std::optional<Part> PartRun::State::try_part(int part, const DigestOf& digest_of
   check_stop();
   const bool done = is_done(part, digest_of);
   busy = !done;
-  if (!done && !await_room()) return std::nullopt;
+  if (!done && !await_room(part)) return std::nullopt;
   std::optional<Part> mine = done ? std::nullopt : try_claim(part, digest_of);
   if (done) tidy(part);
   busy = !done && !mine;
@@ -420,10 +423,11 @@ std::optional<Part> PartRun::State::any(const DigestOf& digest_of) {
   // that each watches all of them, so each watches a few, and then others.
   constexpr std::ptrdiff_t kWatched = 16;
   Stopwatch watched;
+  bool some_done = false;  // of those that were looked at last
   while (!others.empty() || !in_need.empty()) {
     if (others.empty())
       await_needs(in_need);
-    else
+    else if (!some_done)
       pause(std::min(times.beat / 2, 5.0));
     if (wind_up_requested()) return std::nullopt;
     const auto end = others.begin() + std::min<std::ptrdiff_t>(kWatched, std::ssize(others));
@@ -433,6 +437,7 @@ std::optional<Part> PartRun::State::any(const DigestOf& digest_of) {
       if (std::optional<Part> mine = try_part(part, digest_of, busy)) return mine;
       if (busy) still.push_back(part);
     }
+    some_done = still.size() < few.size();
     const bool long_enough = watched.seconds() >= times.patience + times.beat;
     others.insert(long_enough ? others.end() : others.begin(), still.begin(), still.end());
     if (long_enough) watched = Stopwatch();
@@ -510,6 +515,9 @@ std::optional<Part> PartRun::next(const DigestOf& digest_of) {
   const auto part = static_cast<std::size_t>(*state_->choice.part);
   if (state_->ended[part]) return std::nullopt;
   std::optional<Part> mine = state_->fixed(digest_of);
+  if (!mine)
+    throw Error(fmt::format("part {} is not done: SIGUSR1 ended the wait", part),
+                ErrorKind::no_part);
   state_->ended[part] = true;
   return mine;
 }

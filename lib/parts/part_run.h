@@ -111,7 +111,7 @@ class PartRun {
   /// Part before is destroyed.
   ///
   /// With one fixed part: returns the part, and then nullopt. Throws Error if another process works
-  /// at the part.
+  /// at the part, and Error{no_part} if the run winds up before the part begins.
   ///
   /// With Kind::automatic: returns parts that have no marker of these inputs and on which no other
   /// process works. While others work at all the remaining parts, waits, since one of them may die,

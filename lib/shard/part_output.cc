@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "io/file.h"
 #include "io/input_lines.h"
+#include "io/late_files.h"
 #include "io/line_reader.h"
 #include "io/places.h"
 #include "shard/whole_parts.h"
@@ -93,8 +94,10 @@ long for_each_part(const PartTask& work, io::ManifestWriter& out, const PartStep
   terms.clips = work.clips;
   parts::PartRun run(work.directory, work.tool, work.choice, terms, steps.without_later,
                      work.progress ? *work.progress : no_progress());
-  const int listed =
-      work.clips.empty() ? 0 : parts::count_parts(work.clips, "clip").value_or(run.parts());
+  // A list that grows meanwhile makes parts of another run.
+  const int listed = work.clips.empty() || run.file().grows
+                         ? run.parts()
+                         : parts::count_parts(work.clips, "clip").value_or(run.parts());
   std::shared_ptr<LaterSources> later;
   const auto shards_of = [&](int part) {
     if (!work.clips.empty() && steps.without_later && !later) {
@@ -117,6 +120,7 @@ long for_each_part(const PartTask& work, io::ManifestWriter& out, const PartStep
       continue;
     }
     try {
+      io::forget_vain_waits();
       PartOutput output(work, *part, out);
       const auto check = [&] { parts::check_begun(run.file(), work.directory, work.tool, terms); };
       check();

@@ -16,7 +16,9 @@ namespace vfm {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-constexpr std::size_t kHugePage = std::size_t{2} << 20, kPage = 4096;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+// The largest page of systems that run vfm. A mapped block is several.
+constexpr std::size_t kPage = std::size_t{64} << 10;
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -31,8 +33,13 @@ constexpr bool kMaps = true;
 
 // Large blocks are mappings of their own, so that what is put back is free at once: the C library
 // would keep it between other blocks.
-bool is_mapped(std::size_t size) {
+bool is_large(std::size_t size) {
   return kMaps && size >= kHugePage / 8;
+}
+
+// A mapping begins where a huge page does. The C library gives other addresses only (get()).
+bool is_mapped(const void* block, std::size_t size) {
+  return is_large(size) && reinterpret_cast<std::uintptr_t>(block) % kHugePage == 0;
 }
 
 std::size_t mapped_size(std::size_t size) {
@@ -52,14 +59,20 @@ void* map(std::size_t size, int protection) noexcept {
 }
 
 void* get(std::size_t size) noexcept {
-  if (!is_mapped(size)) return std::aligned_alloc(kAlignment, size);
-  void* const block = map(mapped_size(size), PROT_READ | PROT_WRITE);
-  if (block != nullptr) madvise(block, size, MADV_HUGEPAGE);  // a hint: failure is harmless
-  return block;
+  if (!is_large(size)) return std::aligned_alloc(kAlignment, size);
+  if (void* const block = map(mapped_size(size), PROT_READ | PROT_WRITE)) {
+    madvise(block, size, MADV_HUGEPAGE);  // a hint: failure is harmless
+    return block;
+  }
+  // The system limits the number of mappings (vm.max_map_count).
+  void* const block = std::aligned_alloc(kAlignment, size);
+  if (!is_mapped(block, size)) return block;
+  std::free(block);
+  return nullptr;
 }
 
 void put(void* block, std::size_t size) noexcept {
-  if (is_mapped(size))
+  if (is_mapped(block, size))
     munmap(block, mapped_size(size));
   else
     std::free(block);
@@ -67,16 +80,16 @@ void put(void* block, std::size_t size) noexcept {
 
 // Keeps the pages of a mapping: the system clears new ones, which takes longer than to move them.
 void* resize(void* block, std::size_t size, std::size_t to) noexcept {
-  if (!is_mapped(size) || !is_mapped(to)) return nullptr;
+  if (!is_mapped(block, size) || !is_large(to)) return nullptr;
   size = mapped_size(size), to = mapped_size(to);
-  if (to < size) munmap(static_cast<std::byte*>(block) + to, size - to);
+  if (to < size && munmap(static_cast<std::byte*>(block) + to, size - to) != 0) return nullptr;
   if (to <= size) return block;
   void* const place = map(to, PROT_NONE);
   if (place == nullptr) return nullptr;
   void* const moved = mremap(block, size, to, MREMAP_MAYMOVE | MREMAP_FIXED, place);
-  if (moved != MAP_FAILED) return moved;
-  munmap(place, to);
-  return nullptr;
+  // After a failure the system may have given `place` to another thread, so it is left: addresses
+  // without memory.
+  return moved == MAP_FAILED ? nullptr : moved;
 }
 
 // Never destroyed: tensors in static objects may outlive any order of destruction.

@@ -38,8 +38,14 @@ std::uint64_t next_place(io::LineReader& places) {
 void for_each_placed_record(
     const std::string& directory,
     const std::function<void(const Json& record, std::uint64_t place)>& use) {
+  std::optional<std::string> settings;
   shard::for_each_marker(
-      directory, kGenerate, [&](const std::string& part, const parts::PartMarker&) {
+      directory, kGenerate, [&](const std::string& part, const parts::PartMarker& marker) {
+        const std::string& own = marker.results.versions.at(kSettings);
+        if (settings && *settings != own)
+          fail("part {} of '{}' has another model or other options than part 0; do it again",
+               marker.part, directory);
+        settings = own;
         const std::string path = io::join_path(part, kPlaces);
         std::optional<io::LineReader> places;
         shard::read_of_part(
@@ -74,8 +80,13 @@ void join_generated(const std::string& directory, io::ManifestWriter& manifest) 
   std::vector<std::string> clips;
   const auto each_record = [&](const std::function<void(const Json&)>& use) {
     io::Sorter::Stream sorted = records.sorted();
+    std::optional<std::uint64_t> before;
     for (std::string_view packed; sorted.next(packed);) {
-      io::take_ordered(packed, 8);
+      const std::uint64_t place = io::take_ordered(packed, 8);
+      if (before == place)
+        fail("two parts have prompt {}, as they were given other prompts; do the parts again",
+             place + 1);
+      before = place;
       use(parse_json(packed, "a temporary file"));
     }
   };

@@ -31,8 +31,8 @@ double ValueLimits::limit_of_updates(double exact, double own, double own_gradie
 
 void ValueLimits::judge(ComparedValue& value, double own) const {
   const double most = rounding(own);
-  const bool decided = value.of_parameter && most > value.limit && value.together > 0 &&
-                       value.difference <= most;
+  const bool decided = value.of_parameter && std::isfinite(most) && most > value.limit &&
+                       value.together > 0 && value.difference <= most;
   if (decided && value.difference > value.limit) value.without = "rounding decides it";
   if (!value.fault.empty()) return;
   if (!std::isfinite(value.together) || std::isnan(value.difference))
