@@ -95,7 +95,8 @@ long for_each_part(const PartTask& work, io::ManifestWriter& out, const PartStep
   parts::PartRun run(work.directory, work.tool, work.choice, terms, steps.without_later,
                      work.progress ? *work.progress : no_progress());
   // A list that grows meanwhile makes parts of another run.
-  const int listed = work.clips.empty() || run.file().grows
+  const int listed = work.clips.empty() ? 0
+                     : run.file().grows
                          ? run.parts()
                          : parts::count_parts(work.clips, "clip").value_or(run.parts());
   std::shared_ptr<LaterSources> later;

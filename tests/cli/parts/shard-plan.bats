@@ -150,7 +150,7 @@ setup() {
   for i in 0 1; do scan d $i/2 || true; done
   vfm-shard plan -o d "${choices[@]}" --seed 7 input.jsonl >/dev/null 2>said || [ $? -eq 1 ]
   fails 1 vfm-shard join d
-  grep -qE "part [01] is of another plan; give 'vfm-shard --plan d/plan.bin --part [01]/2' again" err
+  grep -q "of vfm-shard, 2 of the 2 parts of 'd' are not complete: 0, 1" err
   [ ! -e d/dataset.json ]
   for i in 0 1; do vfm-shard --plan d/plan.bin --part $i/2 >/dev/null 2>said; done
   vfm-shard join d >/dev/null
