@@ -98,8 +98,8 @@ ended() { timeout 1800 sbatch --wait -Q -o /dev/null -d "afterok:$1" --kill-on-i
     done
   }
   until grep -q ': step 10 ' log; do sleep 0.5; done
-  # USR1 comes 300 seconds before the limit, or up to a minute earlier.
-  scontrol update jobid="$job" timelimit=6
+  # USR1 comes 300 seconds before the limit: at once.
+  scontrol update jobid="$job" timelimit=5
   restarted 1
   scontrol update jobid="$job" timelimit=24:00:00
   saved | jq -es 'length == 1 and (.[0].final | not)'
