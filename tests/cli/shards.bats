@@ -72,6 +72,7 @@ statuses() { echo "$status_caption $status_embed $status_shard $status_pack"; }
   [ "$(tar -xOf joined/train/*/*0.tar k2.txt)" = "caption 2" ]
 }
 
+# bats test_tags=night
 @test "a member of 1.1 GiB in a small gzip, and one that is a hole: passed over, recorded, little memory" {
   cp "$MEDIA/clips/k1.mp4" a.mp4
   cp "$MEDIA/clips/k2.mp4" z.mp4

@@ -330,6 +330,7 @@ PY
   [ "$one" = "$two" ]
 }
 
+# bats test_tags=night
 @test "4K video at -j1 stays under 1 GiB, with the same clips" {
   # Two shots of 60 frames: those that wait for their place do not all stay in memory.
   quiet_ffmpeg -f lavfi -i testsrc2=size=96x54:rate=25:duration=2.4 -f lavfi -i testsrc=size=96x54:rate=25:duration=2.4 \

@@ -27,6 +27,7 @@ copied_tools() {
   done
 }
 
+# bats test_tags=night
 @test "same-results knows programs with verbs from those with options" {
   copied_tools moved
   rm moved/vfm-clip

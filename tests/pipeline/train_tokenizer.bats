@@ -133,6 +133,7 @@ END
   [ $((10 * clips)) -gt $((9 * full)) ] && [ $((10 * clips)) -lt $((12 * full)) ]
 }
 
+# bats test_tags=night
 @test "what a tokenizer costs is reported, and what does not fit is refused" {
   run --separate-stderr vfm-train cost "$VFM_ROOT/examples/recipes/tokenizer-cv8x8x8.yaml" --device cpu
   [ "$status" -eq 0 ]

@@ -48,6 +48,7 @@ END
   export LAUNCH=launch
 }
 
+# bats test_tags=night
 @test "each command of the page runs, in the page's order" {
   needs_mpi
   mkdir raw
