@@ -68,7 +68,7 @@ ended() { timeout 1800 sbatch --wait -Q -o /dev/null -d "afterok:$1" --kill-on-i
   "$cluster" down slurm "$dead"
   [ "$(find out -name done.json | wc -l)" -lt 6 ]
   ended "$(<array)"
-  [ "$(sinfo -h -N -n "$dead" -p main -o %t)" = 'down*' ]
+  [[ $(sinfo -h -N -n "$dead" -p main -o %t) == down* ]]
   # Parts 6 and 7 are of nobody yet.
   [ "$(vfm-clip status out --missing)" = 6-7 ]
   VFM_PART_OFFSET=6 submit --wait --array=0-1 "$jobs/curate.sbatch" vfm-clip -o out
@@ -84,7 +84,7 @@ ended() { timeout 1800 sbatch --wait -Q -o /dev/null -d "afterok:$1" --kill-on-i
   vfm-clip raw/*.mp4 -o clips | vfm-caption | vfm-embed | vfm-shard --keep-duplicates -o dataset |
     vfm-pack --size 64 --frames 17 -o latents >latents.jsonl
   # For a minute or more.
-  sed -E 's/^( +steps:) 6500/\1 300/; s/^( +checkpoint_every:).*/\1 300/; s/^( +every:).*/\1 0/' \
+  sed -E 's/^( +steps:) 6500/\1 200/; s/^( +checkpoint_every:).*/\1 200/; s/^( +every:).*/\1 0/' \
     "$VFM_ROOT/examples/recipes/quickstart.yaml" >recipe.yaml
   local job at
   : >log
@@ -113,7 +113,7 @@ ended() { timeout 1800 sbatch --wait -Q -o /dev/null -d "afterok:$1" --kill-on-i
   ended "$job"
   saved | jq -es 'length == 2 and .[1].final'
   mpirun -np 2 vfm-train recipe.yaml --data latents -o undisturbed >undisturbed.jsonl
-  diff -r undisturbed/checkpoints/step-00000300 run/checkpoints/step-00000300
+  diff -r undisturbed/checkpoints/step-00000200 run/checkpoints/step-00000200
 }
 
 # section NAME: the commands of that section of vfm-slurm(7)
