@@ -101,14 +101,6 @@ std::vector<std::string> stale_shards(const ShardOptions& options, const Earlier
   return stale;
 }
 
-/// Removes the markers of parts that wrote shards (dataset/planned_parts.h), so that they are
-/// written again, also by a plan that had them before.
-void forget_parts(const std::string& directory) {
-  const int parts = parts::count_parts(directory, kWriteTool).value_or(0);
-  for (int part = 0; part < parts; ++part)
-    remove_file(io::join_path(parts::part_folder(directory, kWriteTool, part), "done.json"));
-}
-
 /// Input shards must not be part of the dataset that is replaced, because they would be lost.
 void check_input(const ShardOptions& options, const EarlierDataset& earlier,
                  const WritePlan& plan) {
@@ -164,7 +156,7 @@ void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, 
     log_info("'{}' is there: {} of its {} shards stay", options.output,
              earlier.shards.size() - stale.size(), earlier.shards.size());
     remove_dataset_files(options, earlier);
-    if (!stale.empty()) forget_parts(options.output);
+    if (!stale.empty()) parts::forget_parts(options.output, kWriteTool);  // also of earlier plans
     for (const std::string& path : stale)
       remove_shard(options, path);
   }

@@ -39,7 +39,7 @@ bool NeededParts::is_done(const std::string& tool, int number) {
   if (done.size() <= at) done.resize(at + 1);
   if (!done[at]) {
     const io::FileStore store(io::join_path(clips_, "parts"));
-    done[at] = store.facts(tool + "/" + part_name(number) + "/done.json").has_value();
+    done[at] = store.facts(marker_name(tool, number)).has_value();
     done_now_ += done[at];
   }
   return done[at];

@@ -32,7 +32,7 @@ std::optional<PartInputs> part_inputs(const std::string& directory, const std::s
   PartInputs inputs;
   inputs.parts = *parts;
   for (int part = 0; part < *parts; ++part) {
-    if (store.facts(tool + "/" + part_name(part) + "/done.json"))
+    if (store.facts(marker_name(tool, part)))
       inputs.manifests.push_back(
           io::join_path(part_folder(directory, tool, part), "manifest.jsonl"));
     else

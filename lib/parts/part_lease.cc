@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/stop.h"
 #include "parts/part_marker.h"
 
 namespace vfm::parts {
@@ -78,6 +79,15 @@ LeaseFacts read_facts(const std::string& text, const std::string& what) {
 }
 
 }  // namespace
+
+void pause(double seconds) {
+  constexpr double kSlice = 0.1;
+  for (double left = seconds; left > 0 && !wind_up_requested(); left -= kSlice) {
+    check_stop();
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(left, kSlice)));
+  }
+  check_stop();
+}
 
 LeaseTimes LeaseTimes::of(std::optional<double> lease_seconds) {
   if (!lease_seconds) return {};

@@ -70,6 +70,9 @@ class LeaseWatch {
   std::map<std::string, Seen> seen_;
 };
 
+/// Sleeps, and ends earlier if the run winds up (base/stop.h). Throws Stopped.
+void pause(double seconds);
+
 /// A lease that this process has. A thread renews it. Thread-safety: lost() any thread.
 class PartLease {
  public:

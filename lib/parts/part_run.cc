@@ -75,15 +75,6 @@ std::map<std::string, std::int64_t> crashes_before(const io::Store& store,
   return crashes;
 }
 
-void pause(double seconds) {
-  constexpr double kSlice = 0.1;
-  for (double left = seconds; left > 0 && !wind_up_requested(); left -= kSlice) {
-    check_stop();
-    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(left, kSlice)));
-  }
-  check_stop();
-}
-
 /// A wait that looks again after longer and longer times, up to half a beat (10 seconds).
 struct Wait {
   using Clock = std::chrono::steady_clock;
@@ -112,6 +103,28 @@ std::string part_name(int part) {
 
 std::string part_folder(const std::string& directory, const std::string& tool, int part) {
   return io::join_path(directory, "parts/" + tool + "/" + part_name(part));
+}
+
+std::string marker_name(const std::string& tool, int part) {
+  return tool + "/" + part_name(part) + kMarker;
+}
+
+PartMarker need_marker(const std::string& directory, const std::string& tool, int part) {
+  const io::FileStore store(io::join_path(directory, "parts"));
+  const std::string name = marker_name(tool, part);
+  std::optional<PartMarker> marker = read_marker(store, name);
+  if (!marker) fail("'{}' has disappeared", store.path(name));
+  return *std::move(marker);
+}
+
+void forget_parts(const std::string& directory, const std::string& tool) {
+  io::FileStore store(io::join_path(directory, "parts"));
+  const int parts = count_parts(directory, tool).value_or(0);
+  for (int part = 0; part < parts; ++part) {
+    if (!store.facts(marker_name(tool, part))) continue;
+    remove_notes(store, tool, part);
+    store.remove(marker_name(tool, part));
+  }
 }
 
 struct PartRun::State {

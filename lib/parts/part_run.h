@@ -36,6 +36,12 @@ namespace vfm::parts {
 std::string part_name(int part);
 /// Returns DIR/parts/TOOL/00003.
 std::string part_folder(const std::string& directory, const std::string& tool, int part);
+/// Returns the name of a part's marker in the store of DIR/parts, such as "clip/00003/done.json".
+std::string marker_name(const std::string& tool, int part);
+/// Returns the marker of a part that was done. Throws Error if it has disappeared or is damaged.
+PartMarker need_marker(const std::string& directory, const std::string& tool, int part);
+/// Removes the markers of all parts of `tool` in DIR, so that they are done again. Throws Error.
+void forget_parts(const std::string& directory, const std::string& tool);
 
 /// An input that crashes what decodes it (Cause::crash) fails the part, because the reason may be
 /// the machine. When this many processes have seen it, one after the other, the input is bad.

@@ -32,7 +32,7 @@ bool PartsAhead::is_done(const std::string& tool, int part) {
   if (done.size() <= at) done.resize(at + 1);
   if (!done[at]) {
     const io::FileStore store(io::join_path(directory_, "parts"));
-    done[at] = store.facts(tool + "/" + part_name(part) + "/done.json").has_value();
+    done[at] = store.facts(marker_name(tool, part)).has_value();
   }
   return done[at];
 }
@@ -41,7 +41,7 @@ std::uint64_t PartsAhead::bytes_of(int part) {
   const auto [found, fresh] = bytes_.try_emplace(part);
   if (!fresh) return found->second;
   const io::FileStore store(io::join_path(directory_, "parts"));
-  if (const auto marker = read_marker(store, tool_ + "/" + part_name(part) + "/done.json"))
+  if (const auto marker = read_marker(store, marker_name(tool_, part)))
     for (const PartResults::Output& output : marker->results.outputs)
       found->second += output.bytes;
   return found->second;

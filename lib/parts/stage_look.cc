@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -29,15 +27,6 @@ std::optional<int> part_of_folder(const std::string& name) {
 bool all_done(const std::vector<ListStage>& stages) {
   return std::all_of(stages.begin(), stages.end(),
                      [](const ListStage& stage) { return stage.done == stage.parts; });
-}
-
-void sleep_for(double seconds) {
-  constexpr double kSlice = 0.1;
-  for (double left = seconds; left > 0 && !wind_up_requested(); left -= kSlice) {
-    check_stop();
-    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(left, kSlice)));
-  }
-  check_stop();
 }
 
 }  // namespace
@@ -90,7 +79,7 @@ void ListStages::see_folders(const std::string& tool, ToolParts& parts) {
     const auto at = static_cast<std::size_t>(*part);
     if (parts.done[at]) continue;
     const std::string folder = tool + "/" + part_name(*part);
-    parts.done[at] = store_.facts(folder + "/done.json").has_value();
+    parts.done[at] = store_.facts(marker_name(tool, *part)).has_value();
     if (parts.done[at]) continue;
     const std::optional<LeaseFacts> lease = find_lease(store_, folder);
     if (!lease || watch_.see(folder, *lease) == LeaseWatch::Sign::dead) continue;
@@ -165,7 +154,7 @@ std::optional<std::string> await_stage(const std::string& directory,
     if (all_done(stages)) return std::nullopt;
     if (const auto stage = choose_stage(stages, kind)) return tools[*stage];
     if (!std::exchange(said, true)) log_info("waiting for parts that other processes do");
-    sleep_for(std::min(pause, look.beat() / 4));
+    parts::pause(std::min(pause, look.beat() / 4));
   }
   return std::nullopt;
 }

@@ -14,7 +14,6 @@
 #include "io/first_names.h"
 #include "io/packed.h"
 #include "io/sorter.h"
-#include "io/store.h"
 #include "parts/clip_list.h"
 #include "parts/part_inputs.h"
 #include "parts/part_marker.h"
@@ -75,17 +74,13 @@ struct ClipsOfPart::State {
 };
 
 ClipsOfPart::ClipsOfPart(const std::string& directory, int part) {
-  const io::FileStore store(io::join_path(directory, "parts"));
-  const std::string name = "clip/" + parts::part_name(part) + "/done.json";
-  auto marker = parts::read_marker(store, name);
-  if (!marker) fail("'{}' has disappeared", store.path(name));
-  const std::string manifest =
-      io::join_path(parts::part_folder(directory, "clip", part), "manifest.jsonl");
+  const std::string folder = parts::part_folder(directory, "clip", part),
+                    manifest = io::join_path(folder, "manifest.jsonl");
   state_.reset(new State{directory,
                          manifest,
-                         store.path(name),
+                         io::join_path(folder, "done.json"),
                          part,
-                         std::move(marker->results.outputs),
+                         parts::need_marker(directory, "clip", part).results.outputs,
                          0,
                          {{manifest}, fail_on}});
 }

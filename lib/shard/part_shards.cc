@@ -12,7 +12,6 @@
 #include "base/stop.h"
 #include "io/file.h"
 #include "io/late_files.h"
-#include "io/store.h"
 #include "parts/part_inputs.h"
 #include "parts/part_marker.h"
 #include "parts/part_run.h"
@@ -40,11 +39,7 @@ using Outputs = std::vector<parts::PartResults::Output>;
 
 /// Returns what the marker of a part says that it wrote.
 Outputs outputs_of(const std::string& clips, const std::string& tool, int part) {
-  const io::FileStore store(io::join_path(clips, "parts"));
-  const std::string name = tool + "/" + parts::part_name(part) + "/done.json";
-  auto marker = parts::read_marker(store, name);
-  if (!marker) fail("'{}' has disappeared", store.path(name));
-  return std::move(marker->results.outputs);
+  return parts::need_marker(clips, tool, part).results.outputs;
 }
 
 class PartDigest {

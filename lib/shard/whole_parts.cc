@@ -13,7 +13,6 @@
 #include "io/packed.h"
 #include "io/places.h"
 #include "io/sorter.h"
-#include "io/store.h"
 #include "io/text_writer.h"
 #include "parts/part_inputs.h"
 #include "parts/part_run.h"
@@ -58,14 +57,9 @@ std::vector<std::string> complete_tools(const std::string& directory,
 void for_each_marker(
     const std::string& directory, const std::string& tool,
     const std::function<void(const std::string& folder, const parts::PartMarker& marker)>& use) {
-  const io::FileStore store(io::join_path(directory, "parts"));
   const int parts = parts::count_parts(directory, tool).value_or(0);
-  for (int part = 0; part < parts; ++part) {
-    const std::string name = tool + "/" + parts::part_name(part) + "/done.json";
-    const auto marker = parts::read_marker(store, name);
-    if (!marker) fail("'{}' has disappeared", store.path(name));
-    use(parts::part_folder(directory, tool, part), *marker);
-  }
+  for (int part = 0; part < parts; ++part)
+    use(parts::part_folder(directory, tool, part), parts::need_marker(directory, tool, part));
 }
 
 void read_of_part(const std::string& folder, const std::string& path,

@@ -149,6 +149,7 @@ setup() {
   sed -i 2d input.jsonl
   for i in 0 1; do scan d $i/2 || true; done
   vfm-shard plan -o d "${choices[@]}" --seed 7 input.jsonl >/dev/null 2>said || [ $? -eq 1 ]
+  [ -z "$(find d/parts/shard -name done.json -o -path '*/notes/*')" ]
   fails 1 vfm-shard join d
   grep -q "of vfm-shard, 2 of the 2 parts of 'd' are not complete: 0, 1" err
   [ ! -e d/dataset.json ]

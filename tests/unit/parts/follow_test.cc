@@ -14,6 +14,7 @@
 #include "parts/needed_parts.h"
 #include "parts/part_run.h"
 #include "parts/parts_ahead.h"
+#include "support/list_of_parts.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -24,16 +25,7 @@ namespace {
 /// A folder of clips whose parts the test completes by hand.
 struct Followed {
   TemporaryFolder folder;
-  explicit Followed(int parts) {
-    folder.write("parts/list.json", dump_json({{"version", 1},
-                                               {"parts", parts},
-                                               {"shard_bytes", 1},
-                                               {"buckets", 1},
-                                               {"digits", 2},
-                                               {"videos", 9},
-                                               {"bytes", 9},
-                                               {"appended", Json::array()}}));
-  }
+  explicit Followed(int parts) { folder.write("parts/list.json", list_of_parts(parts)); }
   void done(const std::string& tool, int part, std::uint64_t bytes = 5) const {
     io::FileStore store(folder / "parts");
     PartMarker marker{"vfm-" + tool, part, 1};

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "support/list_of_parts.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -18,16 +19,7 @@ namespace {
 struct FolderOfClips {
   TemporaryFolder folder;
   explicit FolderOfClips(int parts) { list(parts); }
-  void list(int parts) const {
-    folder.write("parts/list.json", dump_json({{"version", 1},
-                                               {"parts", parts},
-                                               {"shard_bytes", 1},
-                                               {"buckets", 1},
-                                               {"digits", 2},
-                                               {"videos", 9},
-                                               {"bytes", 9},
-                                               {"appended", Json::array()}}));
-  }
+  void list(int parts) const { folder.write("parts/list.json", list_of_parts(parts)); }
   RunFile agree(const std::string& tool, std::optional<int> parts, RunTerms terms) const {
     PartChoice choice;
     choice.kind = PartChoice::Kind::automatic;

@@ -12,6 +12,7 @@
 #include "parts/part_run.h"
 #include "shard/part_shards.h"
 #include "shard/shard_input.h"
+#include "support/list_of_parts.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -21,16 +22,7 @@ namespace {
 
 /// A folder with a list of parts, whose manifests the test writes.
 struct ListedFolder {
-  explicit ListedFolder(int parts) {
-    folder.write("clips/parts/list.json", dump_json({{"version", 1},
-                                                     {"parts", parts},
-                                                     {"shard_bytes", 1},
-                                                     {"buckets", 1},
-                                                     {"digits", 2},
-                                                     {"videos", 9},
-                                                     {"bytes", 9},
-                                                     {"appended", Json::array()}}));
-  }
+  explicit ListedFolder(int parts) { folder.write("clips/parts/list.json", list_of_parts(parts)); }
 
   void part(int number, const std::vector<Json>& records, bool done = true) const {
     const std::string own = "clips/parts/clip/" + parts::part_name(number) + "/";
