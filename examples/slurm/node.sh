@@ -5,8 +5,8 @@
 #   sbatch -p gpu --array=1-8 examples/slurm/node.sh out 'vfm-clip -o out' 'vfm-caption out --from model:qwen' 'vfm-embed out'
 #   sbatch -p cpu --array=1-8 examples/slurm/node.sh out 'vfm-clip -o out' 'vfm-caption out --from model:qwen'
 # The commands are those that the node can run, in order of the work, without --part. It ends when their parts are done, or with
-# status 1 after three failures in a row. Before the time limit (USR1) it ends after the part that it does, and queues again.
-# TERM ends the part, too.
+# status 1 after three failures in a row, or sixty tries that found no part. Before the time limit (USR1) it ends after the part
+# that it does, and queues again. TERM ends the part, too.
 #SBATCH --job-name=vfm-node
 #SBATCH --nodes=1
 #SBATCH --ntasks=1
