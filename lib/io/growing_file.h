@@ -1,0 +1,30 @@
+// Files that grow while a program runs, such as errors.jsonl, metrics.jsonl, TensorBoard's events
+// and databases. On a disk they are where their path says. Objects of a bucket cannot grow, so such
+// a file is kept in a local folder (local_folder_of(), io/folder.h), and put() writes it as a whole
+// object: at each part or checkpoint, and at the end. Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace vfm::io {
+
+class GrowingFile {
+ public:
+  /// `path` is a path or an address. For an address, reads the object into the local file if there
+  /// is one and the local file is not of this object's version or later. Throws Error.
+  explicit GrowingFile(std::string path);
+
+  const std::string& path() const { return path_; }
+  /// Where the file is while it grows: path() itself on a disk.
+  const std::string& local() const { return local_; }
+  /// Writes the object if the local file has changed since the last put(). Nothing on a disk.
+  void put();
+  /// Removes the file, and the object.
+  void remove();
+
+ private:
+  std::string path_, local_, put_version_;
+};
+
+}  // namespace vfm::io

@@ -1,0 +1,53 @@
+// An object that is written: it appears whole, or not at all.
+//
+// Up to one part (16 MiB, more for objects over 160 GiB) is held and put at once by one request.
+// Larger objects go by a multipart upload, whose parts are sent while the caller writes the next,
+// at most `ahead` bytes at a time, each with a CRC32C that the server checks. commit() completes
+// it. The object has its XXH3-128 as metadata ("vfm-xxh3"). Failed requests are sent again as
+// those of RemoteFile are. Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace vfm::io {
+
+class ObjectUpload {
+ public:
+  /// Sends nothing. Throws Error{usage} if nothing can be written at `address`.
+  explicit ObjectUpload(const std::string& address, std::size_t ahead = std::size_t{64} << 20);
+  /// Calls abandon() if the object was not committed.
+  ~ObjectUpload();
+  ObjectUpload(ObjectUpload&&) noexcept;
+  ObjectUpload& operator=(ObjectUpload&&) noexcept;
+
+  const std::string& address() const;
+  void write(const void* data, std::size_t size);
+  std::uint64_t bytes_written() const;
+  /// Completes the object. Returns its version (ETag). Throws Error, and then the older object of
+  /// this address is unchanged.
+  std::string commit();
+  /// Completes the object if there is none of this address. Returns false if there is one.
+  bool commit_new();
+  /// Returns whether no object of this address has these bytes. Compares the size and the stored
+  /// XXH3-128. An object of another writer, without that hash, counts as different.
+  bool differs() const;
+  void abandon() noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Writes a whole object. Throws Error.
+void write_object(const std::string& address, std::string_view contents);
+/// Ends the multipart uploads below `folder` that began over `seconds` ago and were not completed.
+/// Killed programs leave such uploads, which cost money and are seen by nobody. Returns their
+/// number. Two programs may write below one folder, so `seconds` is over the time of an upload.
+int abort_old_uploads(const std::string& folder, double seconds = 24 * 3600);
+
+}  // namespace vfm::io
