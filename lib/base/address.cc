@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <iterator>
 
 #include "base/error.h"
 #include "base/format.h"
@@ -23,13 +22,6 @@ std::string scheme_before(std::string_view name, std::size_t colon) {
   return scheme;
 }
 
-/// Returns whether files can have this address (io/remote/address.h).
-bool is_object_address(std::string_view name) {
-  constexpr std::string_view kBegins[] = {"s3://", "msc://", "http://", "https://"};
-  return std::any_of(std::begin(kBegins), std::end(kBegins),
-                     [&](std::string_view begin) { return name.starts_with(begin); });
-}
-
 }  // namespace
 
 std::string url_scheme(std::string_view name) {
@@ -40,19 +32,19 @@ std::string no_file_message(std::string_view name) {
   // Some libraries turn "s3://bucket" into "s3:/bucket". A single letter, as in "C:/", is a drive
   // of Windows.
   const std::string scheme = scheme_before(name, name.find(":/"));
-  if (scheme.size() < 2 || is_object_address(name)) return "";
+  if (scheme.size() < 2) return "";
   if (scheme == "file")
     return vfm::format("'{}' is an address; give the path, '{}'", name,
                        name.substr(scheme.size() + (url_scheme(name).empty() ? 1 : 3)));
   return vfm::format(
-      "'{}' is an address that vfm has no client for; it takes paths, s3:// and msc://, and reads "
-      "http:// and https://; copy it, or mount it",
+      "'{}' is an address, and vfm has only files and folders of this machine here; copy it, or "
+      "mount it",
       name);
 }
 
 std::string no_video_message(std::string_view name, std::span<const std::string> protocols) {
   const std::string scheme = url_scheme(name);
-  if (scheme.empty() || scheme == "file" || is_object_address(name) ||
+  if (scheme.empty() || scheme == "file" || scheme == "http" || scheme == "https" ||
       std::find(protocols.begin(), protocols.end(), scheme) != protocols.end())
     return "";
   try {
