@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/stop.h"
 
 namespace vfm::io {
 namespace {
@@ -60,6 +61,25 @@ FileState FileState::of(const File& file) {
           .device = facts.st_dev,
           .mtime_ns = nanoseconds(facts.st_mtim),
           .ctime_ns = nanoseconds(facts.st_ctim)};
+}
+
+FileState FileState::of(const RemoteFile& object) {
+  const std::string digits = hash_hex(object.version());
+  return {.bytes = object.size(),
+          .inode = std::stoull(digits.substr(0, 16), nullptr, 16),
+          .device = std::stoull(digits.substr(16, 16), nullptr, 16)};
+}
+
+std::string hash_object(const std::shared_ptr<RemoteFile>& object) {
+  if (!object->stored_hash().empty()) return object->stored_hash();
+  Hasher hasher;
+  RemoteReader reader(object);
+  std::vector<char> buffer(1 << 20);
+  while (const std::size_t got = reader.read_some(buffer.data(), buffer.size())) {
+    hasher.update(buffer.data(), got);
+    check_stop();
+  }
+  return hasher.hex128();
 }
 
 std::string HashLedger::row_sum(const std::string& path, const FileState& s,
@@ -257,6 +277,24 @@ std::string HashLedger::hash(File& file) {
   std::string hash = hash_file(file);
   ++files_read_;
   if (settled && FileState::of(file) == state) put({from_root, state, hash});
+  return hash;
+}
+
+std::string HashLedger::hash(const std::shared_ptr<RemoteFile>& object) {
+  const bool has_version = !object->version().empty();
+  const FileState state = FileState::of(*object);
+  std::optional<std::string> known;
+  if (!object->stored_hash().empty())
+    known = object->stored_hash();
+  else if (has_version)
+    known = find(object->address(), state);
+  if (known) {
+    ++files_known_;
+    return *known;
+  }
+  std::string hash = hash_object(object);
+  ++files_read_;
+  if (has_version) put({object->address(), state, hash});
   return hash;
 }
 

@@ -422,6 +422,10 @@ std::uint64_t Input::bytes() const {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, avio_size(io_)));
 }
 
+bool Input::endless() const {
+  return remote_ && (!far_ || (!far_->jumps() && far_->size() == 0));
+}
+
 int Input::best_stream(AVMediaType type) const {
   const int best = av_find_best_stream(format_, type, -1, -1, nullptr, 0);
   constexpr int kPictures = AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS;
