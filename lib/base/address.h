@@ -26,8 +26,8 @@ std::string no_file_message(std::string_view name);
 /// cannot be read, and what to do.
 std::string no_video_message(std::string_view name, std::span<const std::string> protocols);
 
-/// Throws Error{refused} for an address that no_file_message() refuses. All code that opens or makes
-/// files calls this function.
+/// Throws Error{refused} for an address that no_file_message() refuses. All code that opens or
+/// makes files calls this function.
 void refuse_address(std::string_view name);
 
 }  // namespace vfm

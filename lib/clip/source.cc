@@ -57,8 +57,7 @@ std::shared_ptr<io::RemoteFile> open_object(const std::string& path) {
   try {
     return media::open_far_source(path);
   } catch (const Error& error) {
-    if (io::is_bucket(path) && error.cause() == Cause::open && io::is_folder(path))
-      refuse_prefix();
+    if (io::is_bucket(path) && error.cause() == Cause::open && io::is_folder(path)) refuse_prefix();
     throw;
   }
 }
@@ -239,8 +238,8 @@ bool ClipItems::read_more() {
 bool ClipItems::is_small(const ClipItem& item) {
   if (item.kind != ClipItem::Kind::video || !join_after_) return false;
   const ClipSource& source = item.sources[0];
-  return ++videos_ > *join_after_ && source.bytes <= batch_bytes_ / kSmallPart &&
-         !source.endless && source.record->size() == 2;
+  return ++videos_ > *join_after_ && source.bytes <= batch_bytes_ / kSmallPart && !source.endless &&
+         source.record->size() == 2;
 }
 
 /// Adds a small video to the batch. Returns true if `item` is now a complete batch.

@@ -2,8 +2,9 @@
 //
 // The ledger has a row for each file. A row is valid if the file's size, mtime, ctime, inode and
 // device have not changed. A file that changed in the last two seconds, or during the read, gets no
-// row. The row of an object is valid if its size and version (ETag) have not changed. The ledger is an SQLite file. Several programs may use the ledger at the same time. A
-// killed program does not damage the ledger.
+// row. The row of an object is valid if its size and version (ETag) have not changed. The ledger is
+// an SQLite file. Several programs may use the ledger at the same time. A killed program does not
+// damage the ledger.
 //
 // Thread-safety: one thread at a time; several programs.
 // SPDX-License-Identifier: Apache-2.0

@@ -242,8 +242,8 @@ int Input::on_interrupt(void* opaque) {
   return self->timed_out_;
 }
 
-/// Throws Error if a read of a file or an object failed. Demuxers take that for the end of the file,
-/// or for damage.
+/// Throws Error if a read of a file or an object failed. Demuxers take that for the end of the
+/// file, or for damage.
 void Input::check_disk() const {
   if (far_failure_) std::rethrow_exception(far_failure_);
   if (remote_ || !io_ || io_->error >= 0) return;
@@ -304,7 +304,8 @@ void Input::open_far() {
 
 void Input::make_io(int size, ReadBytes* read_bytes, bool seeks) {
   auto* buffer = not_null(static_cast<unsigned char*>(av_malloc(static_cast<std::size_t>(size))));
-  io_ = avio_alloc_context(buffer, size, 0, this, read_bytes, nullptr, seeks ? seek_bytes : nullptr);
+  io_ =
+      avio_alloc_context(buffer, size, 0, this, read_bytes, nullptr, seeks ? seek_bytes : nullptr);
   if (!io_) av_free(buffer);
   own_io_ = true;
   format_->pb = not_null(io_);

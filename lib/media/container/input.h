@@ -61,8 +61,8 @@ class Input {
   const std::string& name() const { return source_.name; }
   /// Reads the next packet of any stream that is not discarded. Returns false at the end. Skips an
   /// unreadable packet and counts it in `corrupt`. Throws Stopped, and Error if reading fails.
-  /// Damaged data do not cause an Error. An error of the disk or the network does, also where FFmpeg
-  /// takes it for the end of the file.
+  /// Damaged data do not cause an Error. An error of the disk or the network does, also where
+  /// FFmpeg takes it for the end of the file.
   bool read(AVPacket* packet, std::int64_t& corrupt);
   /// Seeks to the last packet of stream number `stream` at or before `time`. `time` is in the time
   /// base of the stream. Returns false if no such packet exists. Throws Error if the server does

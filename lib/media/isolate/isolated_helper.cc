@@ -144,9 +144,10 @@ struct Opened {
 Opened open_file(const std::string& name) {
   const std::string scheme = url_scheme(name);
   if (!scheme.empty() && scheme != "file")
-    fail_as(Cause::refused,
-            "cannot open '{}': with --isolate only files, s3, http and https are read; fetch it first",
-            name);
+    fail_as(
+        Cause::refused,
+        "cannot open '{}': with --isolate only files, s3, http and https are read; fetch it first",
+        name);
   const std::string path = scheme.empty() ? name : name.substr(std::strlen("file://"));
   Opened opened{share::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK))};
   struct stat info {};

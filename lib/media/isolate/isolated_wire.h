@@ -25,7 +25,7 @@ struct Request {
   // channel (container/far_bytes.h).
   Want want = Want::decoder;
   std::uint64_t bytes = 0, shared = 0;  ///< Sizes of the source and the shared memory in bytes.
-  std::uint8_t far = 0, far_jumps = 0;    ///< Whether it is an object, and FarFacts::jumps.
+  std::uint8_t far = 0, far_jumps = 0;  ///< Whether it is an object, and FarFacts::jumps.
   std::uint64_t max_pixels = 0, memory = 0;
   std::int32_t stream = -1, threads = 1;  ///< Stream of the video, and number of threads.
   std::uint8_t keyframes_only = 0, deinterlace = 1, keep_hdr = 0;
