@@ -28,6 +28,7 @@
 #include "clip/store/store.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/growing_file.h"
 #include "io/manifest.h"
 #include "media/encode/encode_sessions.h"
 #include "media/encode/encoder.h"
@@ -342,6 +343,33 @@ std::uint64_t bytes_ahead(const ClipOptions& options, int slots) {
   return options.ahead_bytes > UINT64_MAX / count ? UINT64_MAX : options.ahead_bytes * count;
 }
 
+/// The ledger of hashes in an output folder.
+class FolderLedger {
+ public:
+  explicit FolderLedger(const std::string& folder)
+      : file_(io::join_path(folder, kLedger)), hashes_(file_.local()) {}
+  io::HashLedger& hashes() { return hashes_; }
+  /// Writes the ledger of a bucket, if that was not done for a minute. Call it on the thread that
+  /// uses the ledger, so that no half-written row is read.
+  void keep() {
+    constexpr double kPause = 60;
+    if (since_.seconds() < kPause) return;
+    file_.put();
+    since_ = Stopwatch();
+  }
+  void finish() {
+    hashes_.finish();
+    file_.put();
+    log_info("sources: {} read, {} known by the ledger", hashes_.files_read(),
+             hashes_.files_known());
+  }
+
+ private:
+  io::GrowingFile file_;
+  io::HashLedger hashes_;
+  Stopwatch since_;
+};
+
 }  // namespace
 
 void check_encoders(ClipRecipe recipe) {
@@ -362,8 +390,8 @@ long run(const ClipOptions& given, share::Slots& slots, Progress& progress,
   const ListedPart* const part = options.part;
   const std::string own = part ? part->unfinished : options.directory;
   ClipItems items(options.inputs, options.shard_bytes, own);
-  io::HashLedger ledger(io::join_path(own, kLedger));
-  items.use(&ledger);
+  FolderLedger ledger(own);
+  items.use(&ledger.hashes());
   if (part)
     items.follow_list();
   else if (options.join != Joining::none && options.format == ClipFormat::shards)
@@ -384,7 +412,11 @@ long run(const ClipOptions& given, share::Slots& slots, Progress& progress,
                      [&](const ClipItem& item) { leftovers.see(item); });
   share::for_each_ordered<JoinedItems::Work, Outcome>(
       slots,
-      [&] { return part && part->lost() ? std::optional<JoinedItems::Work>() : joined.next(); },
+      [&]() -> std::optional<JoinedItems::Work> {
+        if (part && part->lost()) return std::nullopt;
+        ledger.keep();
+        return joined.next();
+      },
       [&](const JoinedItems::Work& work) {
         return work.item.kind == ClipItem::Kind::video ? job.video(work) : job.other(work);
       },
@@ -411,7 +443,6 @@ long run(const ClipOptions& given, share::Slots& slots, Progress& progress,
   if (any && (clips > 0 || errors->count() == 0) && options.most_seconds <= 0)
     leftovers.finish(options.prune, items.streams().broken_off(), *errors);
   ledger.finish();
-  log_info("sources: {} read, {} known by the ledger", ledger.files_read(), ledger.files_known());
   errors->finish();
   report.write(items.streams().broken_off());
   items.streams().check_whole("the videos that came are cut and kept");
