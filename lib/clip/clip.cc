@@ -28,8 +28,8 @@
 #include "clip/store/store.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
-#include "io/growing_file.h"
 #include "io/manifest.h"
+#include "io/remote/address.h"
 #include "media/encode/encode_sessions.h"
 #include "media/encode/encoder.h"
 #include "shard/input_totals.h"
@@ -343,30 +343,20 @@ std::uint64_t bytes_ahead(const ClipOptions& options, int slots) {
   return options.ahead_bytes > UINT64_MAX / count ? UINT64_MAX : options.ahead_bytes * count;
 }
 
-/// The ledger of hashes in an output folder.
-class FolderLedger {
+/// Writes the ledger of a bucket now and then, so that a killed run need not hash all again.
+class LedgerKeeper {
  public:
-  explicit FolderLedger(const std::string& folder)
-      : file_(io::join_path(folder, kLedger)), hashes_(file_.local()) {}
-  io::HashLedger& hashes() { return hashes_; }
-  /// Writes the ledger of a bucket, if that was not done for a minute. Call it on the thread that
-  /// uses the ledger, so that no half-written row is read.
+  explicit LedgerKeeper(io::HashLedger& ledger) : ledger_(ledger) {}
+  /// Call it on the thread that uses the ledger.
   void keep() {
     constexpr double kPause = 60;
-    if (since_.seconds() < kPause) return;
-    file_.put();
+    if (!io::is_bucket(ledger_.path()) || since_.seconds() < kPause) return;
+    ledger_.finish();
     since_ = Stopwatch();
-  }
-  void finish() {
-    hashes_.finish();
-    file_.put();
-    log_info("sources: {} read, {} known by the ledger", hashes_.files_read(),
-             hashes_.files_known());
   }
 
  private:
-  io::GrowingFile file_;
-  io::HashLedger hashes_;
+  io::HashLedger& ledger_;
   Stopwatch since_;
 };
 
@@ -390,8 +380,9 @@ long run(const ClipOptions& given, share::Slots& slots, Progress& progress,
   const ListedPart* const part = options.part;
   const std::string own = part ? part->unfinished : options.directory;
   ClipItems items(options.inputs, options.shard_bytes, own);
-  FolderLedger ledger(own);
-  items.use(&ledger.hashes());
+  io::HashLedger ledger(io::join_path(own, kLedger));
+  LedgerKeeper keeper(ledger);
+  items.use(&ledger);
   if (part)
     items.follow_list();
   else if (options.join != Joining::none && options.format == ClipFormat::shards)
@@ -414,7 +405,7 @@ long run(const ClipOptions& given, share::Slots& slots, Progress& progress,
       slots,
       [&]() -> std::optional<JoinedItems::Work> {
         if (part && part->lost()) return std::nullopt;
-        ledger.keep();
+        keeper.keep();
         return joined.next();
       },
       [&](const JoinedItems::Work& work) {
@@ -443,6 +434,7 @@ long run(const ClipOptions& given, share::Slots& slots, Progress& progress,
   if (any && (clips > 0 || errors->count() == 0) && options.most_seconds <= 0)
     leftovers.finish(options.prune, items.streams().broken_off(), *errors);
   ledger.finish();
+  log_info("sources: {} read, {} known by the ledger", ledger.files_read(), ledger.files_known());
   errors->finish();
   report.write(items.streams().broken_off());
   items.streams().check_whole("the videos that came are cut and kept");

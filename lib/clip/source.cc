@@ -167,9 +167,15 @@ bool ClipItems::identify(ClipSource& source, bool video) {
     return false;
   }
   source.bytes = source.object->size();
+  const auto hash_of = [&] {
+    io::File file = io::File::of(source.object);
+    if (ledger_) return ledger_->hash(file);
+    return source.object->stored_hash().empty() ? io::hash_file(file)
+                                                : source.object->stored_hash();
+  };
   const bool moves = !video && check_motion(head_of(source.object, std::min(source.bytes, kHead)));
   if (!moves || !spans_ || source.spans)
-    source.hash = ledger_ ? ledger_->hash(source.object) : io::hash_object(source.object);
+    source.hash = hash_of();
   return moves;
 }
 
