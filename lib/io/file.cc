@@ -127,6 +127,12 @@ File File::open_regular(const std::string& path) {
   return open_read(path);
 }
 
+File File::of(std::shared_ptr<RemoteFile> object) {
+  File file(-1, object->address());
+  file.reader_ = std::make_shared<RemoteReader>(std::move(object));
+  return file;
+}
+
 std::uint64_t File::size() const {
   if (reader_) return reader_->file().size();
   struct stat info {};

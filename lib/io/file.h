@@ -33,6 +33,8 @@ class File {
   static File open_read(const std::string& path);
   /// Opens a regular file or an object. Throws Error for a pipe or device.
   static File open_regular(const std::string& path);
+  /// Reads an object that was opened.
+  static File of(std::shared_ptr<RemoteFile> object);
 
   /// Must not be called if remote() is set.
   int fd() const;
