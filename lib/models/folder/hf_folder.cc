@@ -2,7 +2,6 @@
 #include "models/folder/hf_folder.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -10,6 +9,8 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "io/folder.h"
+#include "io/remote/address.h"
 #include "models/decoder/decoder_json.h"
 #include "models/dit/architecture.h"
 #include "models/dit/network_json.h"
@@ -69,7 +70,12 @@ Json read_config(const std::string& folder, const char* name) {
 
 std::string canonical_folder(const std::string& folder) {
   need_model_folder(folder);
-  return std::filesystem::canonical(folder).string();
+  return io::canonical_path(folder);
+}
+
+std::string folder_above(const std::string& folder) {
+  if (!io::is_remote(folder)) return io::join_path(folder, "..");
+  return io::dir_name(std::string_view(folder).substr(0, folder.find_last_not_of('/') + 1));
 }
 
 HfComponent::HfComponent(std::string folder) : folder_(std::move(folder)) {
