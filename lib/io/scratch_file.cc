@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "io/folder.h"
 #include "io/packed.h"
 
 namespace vfm::io {
@@ -28,7 +29,8 @@ void count_scratch(std::uint64_t more) {
   }
 }
 
-File open_nameless(const std::string& folder) {
+File open_nameless(const std::string& wanted) {
+  const std::string folder = local_folder_of(wanted);
   const std::string path = join_path(folder, ".vfm-scratch");
   int fd = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {

@@ -17,7 +17,7 @@ namespace vfm::io {
 class ScratchFile {
  public:
   /// Keeps the first 256 KiB in a buffer. For more data, makes a file in `folder`, which must then
-  /// exist.
+  /// exist, or in the local folder of a folder in a bucket (local_folder_of(), io/folder.h).
   explicit ScratchFile(std::string folder);
   /// Takes a file that was written before, only to read it.
   explicit ScratchFile(File written);
