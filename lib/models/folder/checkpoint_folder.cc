@@ -102,10 +102,20 @@ std::vector<std::string> list_checkpoints(const std::string& run) {
   return folders;
 }
 
+void remove_checkpoint(const std::string& folder) {
+  io::remove_file(io::join_path(folder, "COMPLETE"));
+  io::remove_folder(folder);
+}
+
 void remove_unfinished_checkpoints(const std::string& run) {
-  if (!io::is_bucket(run)) return;
-  for (const auto& [name, complete] : checkpoints_in_bucket(run))
-    if (!complete) io::remove_folder(io::join_path(run, "checkpoints/" + name));
+  const std::string place = io::join_path(run, "checkpoints");
+  if (io::is_bucket(run)) {
+    for (const auto& [name, complete] : checkpoints_in_bucket(run))
+      if (!complete) io::remove_folder(io::join_path(place, name));
+    return;
+  }
+  for (const io::FolderEntry& entry : io::entries(place))
+    if (entry.name.starts_with(".step-")) io::remove_folder(io::join_path(place, entry.name));
 }
 
 void verify_checkpoint(const std::string& folder, int rank, int ranks) {

@@ -34,9 +34,13 @@ bool is_checkpoint_name(std::string_view name);
 /// with a COMPLETE. Empty if there are none.
 std::vector<std::string> list_checkpoints(const std::string& run);
 
-/// Removes checkpoints that a killed run left in a bucket without their COMPLETE. Only for the
-/// program that holds the lock of the run.
+/// Removes what a killed run left of unfinished checkpoints: temporary folders, and in a bucket
+/// checkpoints without their COMPLETE. Only for the program that holds the lock of the run.
 void remove_unfinished_checkpoints(const std::string& run);
+
+/// Removes a checkpoint, its COMPLETE first: what a kill leaves of the rest is no checkpoint any
+/// more. No error if there is none.
+void remove_checkpoint(const std::string& folder);
 
 /// Parses the lines of COMPLETE: name -> hash. Throws Error, naming `what`, for other contents.
 std::map<std::string, std::string> parse_complete(std::string_view text, std::string_view what);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <numeric>
 #include <set>
@@ -16,13 +15,14 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "data/blend_order.h"
+#include "io/file.h"
+#include "io/folder.h"
+#include "models/folder/checkpoint_folder.h"
 #include "train/data/packed_folder.h"
 #include "train/kind.h"
 
 namespace vfm::train {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Samples of several indexes, one after the other.
 class BlendIndex final : public data::SampleIndex {
@@ -227,10 +227,8 @@ class BlendData final : public Dataset {
 /// The folders' last names, or, where two have the same, all as they were given.
 std::vector<std::string> names_of(const std::vector<std::string>& folders) {
   std::vector<std::string> names;
-  for (const std::string& folder : folders) {
-    const fs::path path = fs::absolute(folder).lexically_normal();
-    names.push_back((path.has_filename() ? path : path.parent_path()).filename().string());
-  }
+  for (const std::string& folder : folders)
+    names.push_back(io::base_name(models::absolute_path_of(folder)));
   const std::set<std::string> different(names.begin(), names.end());
   return different.size() == names.size() && !different.contains("") ? names : folders;
 }
@@ -308,9 +306,8 @@ void settle_folders(RunOptions& options, const std::vector<std::string>& given) 
   drop_inherited(options.recipe, given.size() == 1);
   for (std::size_t i = 0; i < options.blend.size(); ++i)
     for (std::size_t j = 0; j < i; ++j) {
-      std::error_code error;
       const std::string &a = options.blend[i], &b = options.blend[j];
-      if (a == b || fs::equivalent(a, b, error))
+      if (a == b || io::canonical_path(a) == io::canonical_path(b))
         fail_usage("'{}' and '{}' are one folder: to see it more often, give it a higher weight", b,
                    a);
     }
