@@ -2,9 +2,10 @@
 #include "generate/files/latent_files.h"
 
 #include <cstring>
-#include <filesystem>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "io/folder.h"
 #include "io/safetensors.h"
 
 namespace vfm::generate {
@@ -52,8 +53,11 @@ io::SafetensorsSet open(const std::string& folder, const std::string& name,
 }
 
 void remove(const std::string& folder, const std::string& name) {
-  std::error_code ignored;  // one that stays is overwritten, or refused by its address
-  std::filesystem::remove(std::filesystem::path(folder) / (name + ".safetensors"), ignored);
+  try {
+    io::remove_file(io::join_path(folder, name + ".safetensors"));
+  } catch (const Error& error) {
+    log_info("{}", error.what());  // one that stays is overwritten, or refused by its address
+  }
 }
 
 }  // namespace
