@@ -53,6 +53,10 @@ Entry parse_entry(const Json& line, std::string_view what) {
   }
 }
 
+bool store_failed(Cause cause) {
+  return may_pass(cause) || cause == Cause::server || cause == Cause::rejected;
+}
+
 std::int64_t token_count(const Entry& entry, const Patch& patch) {
   return std::int64_t{entry.frames / patch.frames} * (entry.height / patch.height) *
          (entry.width / patch.width);
