@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "data/index_file.h"
+#include "data/open_shard.h"
 #include "io/file.h"
-#include "io/file_cache.h"
 #include "io/npy.h"
 #include "io/remote/address.h"
 #include "shard/reader.h"
@@ -57,14 +57,6 @@ std::vector<std::int32_t> read_codes(const std::string& bytes, const Entry& entr
   }
   return codes;
 }
-
-struct OpenShard {
-  explicit OpenShard(const std::string& tar) : reader(tar) {
-    if (io::is_remote(tar)) object = io::CachedFile::open(tar);
-  }
-  shard::IndexedReader reader;
-  std::shared_ptr<io::CachedFile> object;  ///< null for a local tar
-};
 
 }  // namespace
 
@@ -284,13 +276,9 @@ void LatentSet::fetch(std::span<SampleBytes> parts) const {
   for (SampleBytes& part : parts)
     of_shards[index().place(part.sample).shard].push_back(&part);
   for (const auto& [shard, own] : of_shards)
-    try {
-      fetch_of_shard(shard, own);
-    } catch (const Error& error) {
-      if (is_remote() && store_failed(error.cause())) throw;
-      for (SampleBytes* const part : own)
-        part->failure = error.what();
-    }
+    fetch_or_fail(own, [&, number = shard](std::span<SampleBytes* const> some) {
+      fetch_of_shard(number, some);
+    });
 }
 
 LatentSample LatentSet::put_together(std::size_t i, std::string_view bytes) const {

@@ -121,6 +121,8 @@ class BlendIndex final : public data::SampleIndex {
       index(part).expect(own[part]);
   }
 
+  /// The number of a part's first sample.
+  std::size_t first_of(std::size_t part) const { return firsts_[part]; }
   /// Which part has sample `i`, and as which.
   std::pair<std::size_t, std::size_t> find(std::size_t i) const {
     if (i >= size_) fail("there is no sample {} of {}", i, size_);
@@ -193,6 +195,31 @@ class BlendData final : public Dataset {
   CleanSample put_together(std::size_t i, std::string_view bytes) const override {
     const auto [part, own] = index_.find(i);
     return named(part, parts_[part]->put_together(own, bytes));
+  }
+  bool is_remote() const override {
+    return std::ranges::any_of(parts_, [](const auto& part) { return part->is_remote(); });
+  }
+  void fetch(std::span<data::SampleBytes> parts) const override {
+    std::map<std::size_t, std::vector<std::size_t>> of_folders;  // places in `parts`
+    for (std::size_t k = 0; k < parts.size(); ++k)
+      of_folders[index_.find(parts[k].sample).first].push_back(k);
+    for (const auto& [folder, places] : of_folders) {
+      std::vector<data::SampleBytes> own;
+      for (const std::size_t k : places) {
+        own.push_back(std::move(parts[k]));
+        own.back().sample = index_.find(own.back().sample).second;
+      }
+      parts_[folder]->fetch(own);
+      for (std::size_t k = 0; k < places.size(); ++k) {
+        own[k].sample += index_.first_of(folder);
+        parts[places[k]] = std::move(own[k]);
+      }
+    }
+  }
+  CleanSample read_fetched(std::size_t i, const std::string& bytes,
+                           std::optional<SeenAt> seen) const override {
+    const auto [part, own] = index_.find(i);
+    return named(part, parts_[part]->read_fetched(own, bytes, seen));
   }
   Json facts() const override {
     Json facts = parts_[0]->facts();
