@@ -34,6 +34,7 @@ const io::TensorView& need(const io::SafetensorsSet& set, const std::string& nam
 
 template <class T>
 std::vector<T> values_of(const io::TensorView& tensor) {
+  io::need_bytes(tensor.data);
   std::vector<T> values(tensor.data.size() / sizeof(T));
   if (!values.empty()) std::memcpy(values.data(), tensor.data.data(), values.size() * sizeof(T));
   return values;
