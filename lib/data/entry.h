@@ -40,12 +40,12 @@ struct SampleBytes {
   std::string failure;  ///< "" if it was fetched
 };
 
-/// Whether an Error of this cause tells of the store that has the samples, not of a sample. Training
-/// goes on without a sample that is damaged, but not without its store.
+/// Whether an Error of this cause tells of the store that has the samples, not of a sample.
+/// Training goes on without a sample that is damaged, but not without its store.
 bool store_failed(Cause cause);
 
-/// Calls `fetch` with all parts of one shard. If that throws Error, calls it with each of them alone:
-/// an Error becomes the failure of its part, but is thrown if store_failed().
+/// Calls `fetch` with all parts of one shard. If that throws Error, calls it with each of them
+/// alone: an Error becomes the failure of its part, but is thrown if store_failed().
 void fetch_or_fail(std::span<SampleBytes* const> parts,
                    const std::function<void(std::span<SampleBytes* const>)>& fetch);
 

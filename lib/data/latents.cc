@@ -265,8 +265,7 @@ void LatentSet::fetch_of_shard(std::uint32_t shard, std::span<SampleBytes* const
     if (begin > end || reader.offset(row) + end > open->object->size())
       fail("{}: '{}' ends before it", state_->name_of(part->sample), state_->tar_of(shard));
     part->bytes.resize(end - begin);
-    ranges.push_back(
-        {reader.offset(row) + begin, std::as_writable_bytes(std::span(part->bytes))});
+    ranges.push_back({reader.offset(row) + begin, std::as_writable_bytes(std::span(part->bytes))});
   }
   if (!ranges.empty()) open->object->pread_all(ranges);
 }

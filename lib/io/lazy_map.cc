@@ -89,8 +89,8 @@ void LazyMap::need(std::span<const std::span<const std::byte>> parts) {
     for (const Pages& pages : missing) {
       const std::size_t at = pages.begin * page_, size = bytes_of(pages);
       // Without space a write to the map would end the process.
-      const int error = ::posix_fallocate(file_.fd(), static_cast<off_t>(at),
-                                          static_cast<off_t>(size));
+      const int error =
+          ::posix_fallocate(file_.fd(), static_cast<off_t>(at), static_cast<off_t>(size));
       if (error != 0 && error != EINVAL && error != EOPNOTSUPP)
         fail_output(error, "cannot write a temporary file for '{}'", path());
       if (::mprotect(data_ + at, size, PROT_READ | PROT_WRITE) != 0)

@@ -29,7 +29,8 @@ class LazyMap {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const std::string& path() const { return object_->address(); }
-  /// Fetches the pages of these parts that are not there, by few requests. Throws Error and Stopped.
+  /// Fetches the pages of these parts that are not there, by few requests. Throws Error and
+  /// Stopped.
   void need(std::span<const std::span<const std::byte>> parts);
   /// Frees the memory of a part until the next read.
   void release(std::span<const std::byte> part) const;

@@ -1,8 +1,8 @@
 // Reads parts of tensors from the files of a set. (io/safetensors.h maps whole sets.)
 //
 // A reader keeps the headers in memory, and reads only requested data. For a range of columns, it
-// reads once for each row. Of objects it fetches what expect() names by few requests. The bytes are returned as stored. Thread-safety: const members from any
-// thread.
+// reads once for each row. Of objects it fetches what expect() names by few requests. The bytes are
+// returned as stored. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -369,8 +369,8 @@ text::EncoderConfig text_encoder_config(const std::string& folder, int max_token
   return as_usage([&] {
     const TextFolders folders = text_encoder_folders(folder);
     const auto component = open_model(folders.model);
-    return describe(*component, io::canonical_path(folder),
-                    hash_of(*component, folders.tokenizer), max_tokens, compute, folders.clean);
+    return describe(*component, io::canonical_path(folder), hash_of(*component, folders.tokenizer),
+                    max_tokens, compute, folders.clean);
   });
 }
 

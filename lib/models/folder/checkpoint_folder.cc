@@ -40,8 +40,7 @@ std::vector<CompleteFile> list_complete(const std::string& folder) {
   std::vector<CompleteFile> files;
   for (const auto& [name, hash] : hashes) {
     const auto found = there.find(name);
-    if (found == there.end())
-      fail("checkpoint '{}' is damaged: '{}' is missing", folder, name);
+    if (found == there.end()) fail("checkpoint '{}' is damaged: '{}' is missing", folder, name);
     files.push_back({name, hash, found->second});
   }
   for (const auto& [name, bytes] : there)

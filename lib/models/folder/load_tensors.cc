@@ -65,7 +65,8 @@ const std::array<float, 256>& numbers_of(std::string_view dtype) {
 }
 
 Tensor read_eight_bits(const io::TensorView& from, std::int64_t first, std::int64_t count) {
-  io::need_bytes(from.data.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
+  io::need_bytes(
+      from.data.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
   const std::array<float, 256>& numbers = numbers_of(from.dtype);
   const auto scales = static_cast<std::int64_t>(from.scales.size());
   if (scales > 1 && (from.shape.empty() || scales != from.shape[0]))
@@ -220,10 +221,11 @@ class Expected {
 
 void load_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& targets) {
   check_tensors(set, targets);
-  Expected expected(set, targets.size(), [&](std::size_t i, std::vector<io::TensorSet::Part>& parts) {
-    const io::TensorView& from = *set.find(targets[i].name);
-    parts.push_back({&from, 0, from.data.size()});
-  });
+  Expected expected(set, targets.size(),
+                    [&](std::size_t i, std::vector<io::TensorSet::Part>& parts) {
+                      const io::TensorView& from = *set.find(targets[i].name);
+                      parts.push_back({&from, 0, from.data.size()});
+                    });
   for (const TensorTarget& target : targets) {
     expected.next();
     const io::TensorView& from = *set.find(target.name);
@@ -271,9 +273,10 @@ void load_ranges(const io::TensorSet& set, const std::vector<RangeTarget>& targe
   }
   check_tensors(set, wholes);
   std::map<DType, Tensor> buffers;
-  Expected expected(set, targets.size(), [&](std::size_t i, std::vector<io::TensorSet::Part>& parts) {
-    add_parts(targets[i], *set.find(targets[i].name), parts);
-  });
+  Expected expected(set, targets.size(),
+                    [&](std::size_t i, std::vector<io::TensorSet::Part>& parts) {
+                      add_parts(targets[i], *set.find(targets[i].name), parts);
+                    });
   for (const RangeTarget& target : targets) {
     expected.next();
     const io::TensorView& from = *set.find(target.name);

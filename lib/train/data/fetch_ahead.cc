@@ -72,8 +72,8 @@ std::vector<FetchAhead::Part*> FetchAhead::choose() {
   std::int64_t together = 0;
   while (!same.empty()) {
     Part& part = *same.front();
-    const bool fits = together + part.bytes() <= kMostTogether &&
-                      held_bytes_ + part.bytes() <= limit_;
+    const bool fits =
+        together + part.bytes() <= kMostTogether && held_bytes_ + part.bytes() <= limit_;
     if (!chosen.empty() && !fits) break;
     same.pop_front();
     part.state = State::under_way;

@@ -61,8 +61,8 @@ class FetchAhead {
   const std::int64_t limit_;
   mutable std::mutex mutex_;  ///< guards what follows
   std::condition_variable changed_;
-  std::deque<Part> parts_;          ///< in the order of want()
-  std::deque<Part*> next_;          ///< of these those that are wanted, and some that no longer are
+  std::deque<Part> parts_;  ///< in the order of want()
+  std::deque<Part*> next_;  ///< of these those that are wanted, and some that no longer are
   std::map<std::uint32_t, std::deque<Part*>> of_shards_;  ///< the same by shard
   std::int64_t wanted_bytes_ = 0, held_bytes_ = 0;        ///< of all parts; under way or there
   bool stop_ = false;
@@ -70,7 +70,6 @@ class FetchAhead {
 };
 
 /// Fetches these parts, several at once. Throws as take().
-std::vector<data::SampleBytes> fetch_all(const Dataset& data,
-                                         std::vector<data::SampleBytes> parts);
+std::vector<data::SampleBytes> fetch_all(const Dataset& data, std::vector<data::SampleBytes> parts);
 
 }  // namespace vfm::train

@@ -25,7 +25,17 @@ StepReader::StepReader(const Recipe& recipe, const Dataset& data, const Parallel
              recipe.data.pack_options()),
       flops_(recipe),
       end_(recipe.train.steps),
-      window_(recipe.data.ahead) {}
+      window_(recipe.data.ahead) {
+  begin_to_fetch();
+}
+
+void StepReader::begin_to_fetch() {
+  unread_.clear();
+  first_step_ = true;
+  fetch_.reset();
+  if (data_.is_remote())
+    fetch_ = std::make_unique<FetchAhead>(data_, std::max(kLeastFetched, recipe_.data.ahead));
+}
 
 StepReader::~StepReader() {
   stop();
@@ -49,11 +59,7 @@ void StepReader::seek(std::uint32_t step, DataPosition at, std::int64_t end) {
   items_.clear();
   window_.clear();
   failure_ = nullptr;
-  unread_.clear();
-  first_step_ = true;
-  fetch_.reset();
-  if (data_.is_remote())
-    fetch_ = std::make_unique<FetchAhead>(data_, std::max(kLeastFetched, recipe_.data.ahead));
+  begin_to_fetch();
   order_.seek(at);
   step_ = step;
   end_ = end;

@@ -90,6 +90,7 @@ class StepReader {
   void work();
   Planned plan(std::uint32_t step);
   Planned plan_ahead();
+  void begin_to_fetch();
   template <class Use>
   bool for_each_part(const Planned& planned, const Use& use) const;
   void read(const Planned& planned);
@@ -103,7 +104,7 @@ class StepReader {
   const bool shared_;
   PackOrder order_;
   SampleFlops flops_;
-  std::uint32_t step_ = 0;  ///< next step to read; used by the thread only
+  std::uint32_t step_ = 0;             ///< next step to read; used by the thread only
   std::unique_ptr<FetchAhead> fetch_;  ///< for data in an object store
   std::deque<Planned> unread_;         ///< steps from step_ on whose samples are being fetched
   bool first_step_ = true;             ///< after seek()

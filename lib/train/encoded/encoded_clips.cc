@@ -281,8 +281,7 @@ CleanSample EncodedClips::make(std::size_t i, std::optional<SeenAt> seen,
 
 /// In the tokenizer's units.
 CleanSample EncodedClips::encode(std::size_t i, std::optional<SeenAt> seen,
-                                 const data::TextColumns& texts,
-                                 const std::string* fetched) const {
+                                 const data::TextColumns& texts, const std::string* fetched) const {
   const data::Entry sizes = this->sizes(i);
   const Place& at = places_.at(i);
   const std::string& key = clips_.clips().at(at.clip).key;
