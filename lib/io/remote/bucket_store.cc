@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/remote/bucket_store.h"
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+
+#include "base/error.h"
+#include "io/remote/s3_client.h"
+#include "io/remote/upload.h"
+
+namespace vfm::io {
+namespace {
+
+constexpr std::uint64_t kMostStored = std::uint64_t{1} << 30;  // such objects are small
+
+}  // namespace
+
+struct BucketStore::State {
+  std::string folder;  // the address
+  std::string prefix;  // of keys, with a slash at the end unless empty
+  std::shared_ptr<S3Client> client;
+
+  std::string key(const std::string& name) const { return prefix + name; }
+};
+
+BucketStore::BucketStore(const std::string& folder) : state_(std::make_unique<State>()) {
+  const ObjectAddress where = address_of(folder);
+  state_->folder = folder;
+  state_->prefix = where.key;
+  if (!state_->prefix.empty() && !state_->prefix.ends_with('/')) state_->prefix += '/';
+  state_->client = S3Client::of(where);
+}
+BucketStore::~BucketStore() = default;
+
+void BucketStore::check_conditions() {
+  static std::mutex& mutex = *new std::mutex;  // used until the process ends
+  static auto& checked = *new std::set<std::string>;
+  const std::lock_guard lock(mutex);
+  if (checked.contains(state_->client->name())) return;
+  const std::string name = ".vfm-probe-" + S3Client::writer_name();
+  std::string broken;
+  try {
+    if (!create(name, "1")) broken = "no object can be created";
+    const std::optional<Facts> first = facts(name);
+    if (broken.empty() && create(name, "2")) broken = "a second create of an object succeeds";
+    if (broken.empty() && first && !replace(name, "3", first->version))
+      broken = "an object cannot be replaced by its version";
+    if (broken.empty() && first && replace(name, "4", first->version))
+      broken = "an older version of an object can be replaced";
+  } catch (const Error& error) {
+    remove(name);
+    fail_usage(
+        "'{}' cannot be shared by several programs: {}; its store must know If-None-Match "
+        "and If-Match (vfm-storage(7))",
+        state_->folder, error.what());
+  }
+  remove(name);
+  if (!broken.empty())
+    fail_usage(
+        "'{}' cannot be shared by several programs: {}; use a store that keeps conditional "
+        "writes (vfm-storage(7))",
+        state_->folder, broken);
+  checked.insert(state_->client->name());
+}
+
+std::optional<Store::Facts> BucketStore::facts(const std::string& name) const {
+  std::optional<ObjectFacts> found = state_->client->head(state_->key(name));
+  if (!found) return std::nullopt;
+  return Facts{found->bytes, std::move(found->version)};
+}
+
+std::optional<Store::Object> BucketStore::read(const std::string& name) const {
+  std::optional<WholeObject> found = state_->client->read(state_->key(name), kMostStored);
+  if (!found) return std::nullopt;
+  return Object{std::move(found->contents), std::move(found->version)};
+}
+
+std::string BucketStore::read_range(const std::string& name, std::uint64_t offset,
+                                    std::size_t size) const {
+  return state_->client->read_range(state_->key(name), offset, size);
+}
+
+std::vector<std::string> BucketStore::list(const std::string& folder) const {
+  std::string prefix = state_->key(folder);
+  if (!prefix.empty() && !prefix.ends_with('/')) prefix += '/';
+  std::vector<std::string> names;
+  state_->client->list(prefix, false, [&](const ListedObject& object) {
+    if (object.name.front() != '.') names.push_back(object.name);
+  });
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void BucketStore::write(const std::string& name, std::string_view contents) {
+  state_->client->write(state_->key(name), contents);
+}
+
+bool BucketStore::create(const std::string& name, std::string_view contents) {
+  return state_->client->write(state_->key(name), contents, {.absent = true}).has_value();
+}
+
+bool BucketStore::replace(const std::string& name, std::string_view contents,
+                          const std::string& version) {
+  if (version.empty()) fail("cannot replace '{}': it has no version", state_->key(name));
+  return state_->client->write(state_->key(name), contents, {.version = version}).has_value();
+}
+
+bool BucketStore::remove(const std::string& name) {
+  if (!state_->client->head(state_->key(name))) return false;
+  state_->client->remove(state_->key(name));
+  return true;
+}
+
+void BucketStore::sweep(const std::string& folder) {
+  const std::string address = state_->folder + (state_->folder.ends_with('/') ? "" : "/") + folder;
+  abort_old_uploads(address);
+}
+
+}  // namespace vfm::io

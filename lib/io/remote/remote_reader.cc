@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "base/error.h"
+#include "base/stop.h"
+#include "io/remote/errands.h"
+#include "io/remote/remote_file.h"
+#include "io/remote/remote_object.h"
+#include "io/remote/retry.h"
+
+namespace vfm::io {
+namespace {
+
+constexpr std::uint64_t kFirstChunk = std::uint64_t{512} << 10;
+constexpr std::uint64_t kLargestChunk = std::uint64_t{8} << 20;
+constexpr std::uint64_t kSmallJump = std::uint64_t{256} << 10;
+
+/// Bytes that one request brings. The request owns it too, so that nobody waits for a request whose
+/// bytes are no longer wanted.
+struct AheadChunk {
+  std::uint64_t begin = 0;
+  std::vector<char> bytes;
+  std::atomic<bool> cancelled{false};
+  bool finished = false;  // The request no longer touches the bytes.
+  std::shared_ptr<Errand> errand;
+
+  std::uint64_t end() const { return begin + bytes.size(); }
+};
+
+/// Chunks that are under way or there, one after the other.
+class AheadChunks {
+ public:
+  AheadChunks(std::shared_ptr<RemoteObject> object, std::size_t ahead)
+      : object_(std::move(object)), ahead_(std::max<std::uint64_t>(ahead, kFirstChunk)) {}
+  ~AheadChunks() { clear(); }
+  AheadChunks(const AheadChunks&) = delete;
+  AheadChunks& operator=(const AheadChunks&) = delete;
+
+  std::size_t read_some(char* out, std::size_t size, std::uint64_t position) {
+    go_to(position);
+    ask(position);
+    AheadChunk& front = *chunks_.front();
+    front.errand->finish();
+    front.finished = true;
+    const std::size_t count = std::min<std::size_t>(size, front.end() - position);
+    std::memcpy(out, front.bytes.data() + (position - front.begin), count);
+    in_order_ += count;
+    return count;
+  }
+
+ private:
+  void go_to(std::uint64_t position) {
+    const bool held = !chunks_.empty() && position >= chunks_.front()->begin;
+    if (!held || position > asked_ + kSmallJump) {
+      clear();
+      asked_ = position;
+      in_order_ = 0;
+    }
+    while (!chunks_.empty() && chunks_.front()->end() <= position)
+      drop_front();
+  }
+
+  /// Begins requests until the window is full. It grows with what is read in order.
+  void ask(std::uint64_t position) {
+    const std::uint64_t window = std::clamp(2 * in_order_, kFirstChunk, ahead_);
+    const std::uint64_t chunk = std::clamp(window / 4, kFirstChunk, kLargestChunk);
+    const std::uint64_t size = object_->size();
+    while (asked_ < size && (chunks_.empty() || asked_ <= position ||
+                             asked_ - position + std::min(chunk, size - asked_) <= window)) {
+      auto next = std::make_shared<AheadChunk>();
+      next->begin = asked_;
+      next->bytes = std::move(free_);
+      free_ = {};
+      next->bytes.resize(std::min(chunk, size - asked_));
+      next->errand = Errand::start([object = object_, &to = *next, weak = std::weak_ptr(next)] {
+        if (const auto kept = weak.lock()) read(*object, to);
+      });
+      asked_ = next->end();
+      chunks_.push_back(std::move(next));
+    }
+    while (chunks_.front()->end() <= position)
+      drop_front();
+  }
+
+  static void read(const RemoteObject& object, AheadChunk& to) {
+    char* at = to.bytes.data();
+    object.fetch(
+        to.begin, to.bytes.size(),
+        [&](std::span<const char> bytes) {
+          std::memcpy(at, bytes.data(), bytes.size());
+          at += bytes.size();
+        },
+        &to.cancelled);
+  }
+
+  void drop_front() {
+    AheadChunk& front = *chunks_.front();
+    front.cancelled = true;
+    if (front.finished) free_ = std::move(front.bytes);  // The next chunk uses this memory.
+    chunks_.pop_front();
+  }
+  void clear() {
+    while (!chunks_.empty())
+      drop_front();
+  }
+
+  std::shared_ptr<RemoteObject> object_;
+  const std::uint64_t ahead_;
+  std::deque<std::shared_ptr<AheadChunk>> chunks_;
+  std::vector<char> free_;
+  std::uint64_t asked_ = 0, in_order_ = 0;
+};
+
+/// The bytes of an object without ranges, by one request whose thread waits while `ahead` bytes are
+/// held.
+class StreamedBytes {
+ public:
+  StreamedBytes(std::shared_ptr<RemoteObject> object, std::size_t ahead)
+      : object_(std::move(object)), ahead_(ahead), thread_([this] { run(); }) {}
+  ~StreamedBytes() {
+    {
+      const std::lock_guard lock(mutex_);
+      cancelled_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  /// Returns 0 at the end.
+  std::size_t read_some(char* out, std::size_t size) {
+    std::unique_lock lock(mutex_);
+    while (held_.empty() && !ended_) {
+      changed_.wait_for(lock, std::chrono::milliseconds(100));
+      check_stop();
+    }
+    if (held_.empty()) {
+      if (error_) std::rethrow_exception(error_);
+      return 0;
+    }
+    std::vector<char>& front = held_.front();
+    const std::size_t count = std::min(size, front.size() - begin_);
+    std::memcpy(out, front.data() + begin_, count);
+    begin_ += count;
+    bytes_ -= count;
+    if (begin_ == front.size()) {
+      held_.pop_front();
+      begin_ = 0;
+    }
+    changed_.notify_all();
+    return count;
+  }
+
+ private:
+  void run() {
+    std::exception_ptr error;
+    try {
+      object_->stream([this](std::span<const char> bytes) { hold(bytes); }, &cancelled_);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const std::lock_guard lock(mutex_);
+    error_ = error;
+    ended_ = true;
+    changed_.notify_all();
+  }
+  void hold(std::span<const char> bytes) {
+    std::unique_lock lock(mutex_);
+    while (bytes_ >= ahead_ && !cancelled_) {
+      changed_.wait_for(lock, std::chrono::milliseconds(100));
+      if (stop_requested()) throw Stopped();
+    }
+    if (cancelled_) throw Stopped();
+    held_.emplace_back(bytes.begin(), bytes.end());
+    bytes_ += bytes.size();
+    changed_.notify_all();
+  }
+
+  std::shared_ptr<RemoteObject> object_;
+  const std::size_t ahead_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::vector<char>> held_;
+  std::size_t begin_ = 0, bytes_ = 0;
+  bool ended_ = false;
+  std::exception_ptr error_;
+  std::atomic<bool> cancelled_{false};
+  std::thread thread_;
+};
+
+}  // namespace
+
+void RemoteObject::stream(const std::function<void(std::span<const char>)>& take,
+                          const std::atomic<bool>* cancelled) const {
+  std::uint64_t done = 0, seen = 0;
+  bool changed = false;
+  Retry retry(net_seconds(), cancelled);
+  WebSink sink;
+  sink.begin = [&](const WebAnswer& answer) {
+    seen = 0;
+    changed = version_of_etag(answer.header("etag")) != facts_.version;
+    return !changed;
+  };
+  sink.take = [&](std::span<const char> bytes) {
+    const std::uint64_t known = std::min<std::uint64_t>(bytes.size(), done - seen);
+    seen += known;
+    bytes = bytes.subspan(static_cast<std::size_t>(known));
+    if (bytes.size() > facts_.bytes - seen) return !(changed = true);
+    if (bytes.empty()) return true;
+    take(bytes);
+    seen += bytes.size();
+    done = seen;
+    retry.progress();
+    return true;
+  };
+  ObjectRequest request;
+  request.key = facts_.key;
+  request.sink = &sink;
+  request.cancelled = cancelled;
+  while (done < facts_.bytes) {
+    ObjectAnswer answer = requester_->send(request);
+    if (changed)
+      fail_as(Cause::disk, "'{}' has changed while it was read; read it again", facts_.address);
+    if (done == facts_.bytes) return;
+    if (answer.succeeded()) answer.fault = "the answer is too short";
+    if (answer.hopeless || answer.status >= 300 || !retry.wait(answer.retry_after))
+      fail_read("read", facts_.address, answer);
+  }
+}
+
+struct RemoteReader::State {
+  std::shared_ptr<RemoteObject> object;
+  std::size_t ahead;
+  std::uint64_t position = 0, streamed = 0;
+  std::unique_ptr<AheadChunks> chunks;
+  std::unique_ptr<StreamedBytes> stream;
+
+  std::size_t stream_some(char* out, std::size_t size) {
+    if (!stream || position < streamed) {
+      stream.reset();
+      stream = std::make_unique<StreamedBytes>(object, ahead);
+      streamed = 0;
+    }
+    std::vector<char> unwanted;
+    while (streamed < position) {
+      unwanted.resize(std::min<std::uint64_t>(position - streamed, kFirstChunk));
+      const std::size_t count = stream->read_some(unwanted.data(), unwanted.size());
+      if (count == 0) return 0;
+      streamed += count;
+    }
+    const std::size_t count = stream->read_some(out, size);
+    streamed += count;
+    return count;
+  }
+};
+
+RemoteReader::RemoteReader(std::shared_ptr<RemoteFile> file, std::size_t ahead)
+    : state_(std::make_unique<State>()) {
+  state_->object = std::dynamic_pointer_cast<RemoteObject>(file);
+  if (!state_->object) fail("'{}' is not read by requests", file->address());
+  state_->ahead = ahead;
+  if (file->has_ranges()) state_->chunks = std::make_unique<AheadChunks>(state_->object, ahead);
+}
+RemoteReader::~RemoteReader() = default;
+RemoteReader::RemoteReader(RemoteReader&&) noexcept = default;
+
+const RemoteFile& RemoteReader::file() const {
+  return *state_->object;
+}
+
+std::size_t RemoteReader::read_some(void* out, std::size_t size) {
+  check_stop();
+  State& state = *state_;
+  if (size == 0 || state.position >= state.object->size()) return 0;
+  auto* const bytes = static_cast<char*>(out);
+  const std::size_t count = state.chunks ? state.chunks->read_some(bytes, size, state.position)
+                                         : state.stream_some(bytes, size);
+  state.position += count;
+  return count;
+}
+
+void RemoteReader::seek(std::uint64_t position) {
+  state_->position = position;
+}
+
+std::uint64_t RemoteReader::position() const {
+  return state_->position;
+}
+
+}  // namespace vfm::io

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/remote/s3_client.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <mutex>
+
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/stop.h"
+#include "io/process_name.h"
+#include "io/remote/msc.h"
+#include "io/remote/signature.h"
+
+namespace vfm::io {
+namespace {
+
+constexpr std::uint64_t kMostCopied = std::uint64_t{5} << 30;  // by one request
+constexpr std::uint64_t kCopiedPart = std::uint64_t{1} << 30;
+constexpr const char* kHashHeader = "x-amz-meta-vfm-xxh3";
+constexpr const char* kWriterHeader = "x-amz-meta-vfm-writer";
+
+std::uint64_t header_number(const WebAnswer& answer, const std::string& name,
+                            const std::string& address) {
+  const std::string& text = answer.header(name);
+  std::uint64_t value = 0;
+  const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || bad != std::errc() || end != text.data() + text.size())
+    fail_as(Cause::answer, "cannot read '{}': the server does not tell its size", address);
+  return value;
+}
+
+std::string crc_base64(std::uint32_t crc) {
+  const std::array<char, 4> bytes{static_cast<char>(crc >> 24), static_cast<char>(crc >> 16),
+                                  static_cast<char>(crc >> 8), static_cast<char>(crc)};
+  return base64({bytes.data(), bytes.size()});
+}
+
+std::string quoted(const std::string& version) {
+  return "\"" + version + "\"";
+}
+
+std::string xml_escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += c;
+  }
+  return out;
+}
+
+ObjectFacts facts_of_answer(const WebAnswer& answer, const std::string& address) {
+  return {header_number(answer, "content-length", address), version_of_etag(answer.header("etag")),
+          answer.header(kHashHeader), answer.header(kWriterHeader)};
+}
+
+}  // namespace
+
+struct S3Client::State {
+  State(S3Place place, const ObjectAddress& address)
+      : requester(std::make_shared<S3Requester>(std::move(place), address.bucket)) {}
+
+  /// Adds what lets the server check the body, and signs it if need be. Returns its CRC32C.
+  std::string guard(ObjectRequest& request, std::string_view body) const {
+    std::string crc;
+    request.body = body;
+    if (requester->checksums()) {
+      crc = crc_base64(crc32c(0, body.data(), body.size()));
+      request.headers["x-amz-checksum-crc32c"] = crc;
+    } else {
+      request.headers["content-md5"] = md5_base64(body);
+    }
+    if (requester->signs_bodies()) request.body_hash = sha256_hex(body);
+    return crc;
+  }
+  static void add(ObjectRequest& request, const WriteCondition& condition) {
+    if (condition.absent) request.headers["if-none-match"] = "*";
+    if (!condition.version.empty()) request.headers["if-match"] = quoted(condition.version);
+    request.retry_conflict = condition.absent || !condition.version.empty();
+  }
+
+  std::shared_ptr<S3Requester> requester;
+};
+
+S3Client::S3Client(std::unique_ptr<State> state) : state_(std::move(state)) {}
+S3Client::~S3Client() = default;
+
+std::shared_ptr<S3Client> S3Client::of(const ObjectAddress& address) {
+  if (address.kind != ObjectAddress::Kind::s3)
+    fail_usage("'{}' is not in a bucket: only s3:// and msc:// can be listed and written",
+               address.text);
+  static std::mutex& mutex = *new std::mutex;  // used until the process ends
+  static auto& clients =
+      *new std::map<std::pair<std::string, std::string>, std::shared_ptr<S3Client>>;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<S3Client>& client = clients[{address.profile, address.bucket}];
+  if (!client) {
+    S3Place place =
+        address.profile.empty() ? place_by_environment() : msc_profile(address.profile).place;
+    client.reset(new S3Client(std::make_unique<State>(std::move(place), address)));
+  }
+  return client;
+}
+
+std::string S3Client::address(const std::string& key) const {
+  return "s3://" + state_->requester->bucket() + "/" + key;
+}
+
+std::string S3Client::name() const {
+  return state_->requester->name();
+}
+
+std::shared_ptr<Requester> S3Client::requester() const {
+  return state_->requester;
+}
+
+std::optional<ObjectFacts> S3Client::head(const std::string& key) {
+  ObjectRequest request;
+  request.method = "HEAD";
+  request.key = key;
+  const ObjectAnswer answer = state_->requester->send(request);
+  if (answer.status == 404) return std::nullopt;
+  if (!answer.succeeded()) fail_read("open", address(key), answer);
+  return facts_of_answer(answer, address(key));
+}
+
+void S3Client::list(const std::string& prefix, bool all,
+                    const std::function<void(const ListedObject&)>& each) {
+  ObjectRequest request;
+  request.query = {{"list-type", "2"}, {"encoding-type", "url"}, {"prefix", prefix}};
+  if (!all) request.query["delimiter"] = "/";
+  for (;;) {
+    const ObjectAnswer answer = state_->requester->send(request);
+    if (!answer.succeeded()) fail_read("list", address(prefix), answer);
+    ListPage page = read_list_page(answer.body);
+    for (ListPage::Entry& entry : page.entries) {
+      // Consoles make folders as empty objects that end in a slash.
+      const bool folder = entry.key.ends_with('/');
+      if (!entry.key.starts_with(prefix) || entry.key.size() == prefix.size() || (all && folder))
+        continue;
+      each({entry.key.substr(prefix.size()), entry.bytes, std::move(entry.version)});
+    }
+    if (!page.more) return;
+    if (request.query["continuation-token"] == page.next)
+      fail_as(Cause::answer, "cannot list '{}': the server gives the same page again",
+              address(prefix));
+    request.query["continuation-token"] = page.next;
+  }
+}
+
+void S3Client::remove(const std::string& key) {
+  ObjectRequest request;
+  request.method = "DELETE";
+  request.key = key;
+  const ObjectAnswer answer = state_->requester->send(request);
+  if (!answer.succeeded() && answer.status != 404) fail_write("remove", address(key), answer);
+}
+
+void S3Client::copy(const std::string& from, const std::string& to) {
+  const std::optional<ObjectFacts> facts = head(from);
+  if (!facts) fail_as(Cause::open, "cannot copy '{}': no such object", address(from));
+  ObjectRequest request;
+  request.method = "PUT";
+  request.key = to;
+  request.long_work = true;
+  request.headers["x-amz-copy-source"] =
+      "/" + state_->requester->bucket() + "/" + percent_encode(from, true);
+  if (!facts->version.empty())
+    request.headers["x-amz-copy-source-if-match"] = quoted(facts->version);
+  if (facts->bytes <= kMostCopied) {
+    const ObjectAnswer answer = state_->requester->send(request);
+    if (!answer.succeeded()) fail_write("copy", address(from), answer);
+    return;
+  }
+  const std::string writer = writer_name(), id = begin_upload(to, writer);
+  std::vector<UploadedPart> parts;
+  request.query["uploadId"] = id;
+  for (std::uint64_t begin = 0; begin < facts->bytes; begin += kCopiedPart) {
+    request.query["partNumber"] = std::to_string(parts.size() + 1);
+    request.headers["x-amz-copy-source-range"] =
+        fmt::format("bytes={}-{}", begin, std::min(begin + kCopiedPart, facts->bytes) - 1);
+    const ObjectAnswer answer = state_->requester->send(request);
+    if (!answer.succeeded()) {
+      end_upload(to, id);
+      fail_write("copy", address(from), answer);
+    }
+    parts.push_back({version_of_etag(answer_element(answer.body, "ETag")),
+                     answer_element(answer.body, "ChecksumCRC32C")});
+  }
+  complete_upload(to, id, writer, parts, {});
+}
+
+std::optional<WholeObject> S3Client::read(const std::string& key, std::uint64_t most) {
+  return state_->requester->read(key, address(key), most);
+}
+
+std::string S3Client::read_range(const std::string& key, std::uint64_t offset, std::size_t size) {
+  if (size == 0) return "";
+  ObjectRequest request;
+  request.key = key;
+  request.headers["range"] = fmt::format("bytes={}-{}", offset, offset + size - 1);
+  request.most_bytes = size;
+  ObjectAnswer answer = state_->requester->send(request);
+  if (answer.status == 416) return "";
+  if (!answer.succeeded()) fail_read("open", address(key), answer);
+  if (answer.status != 206 && offset > 0)
+    fail_as(Cause::answer, "cannot read '{}': the server does not answer requests for ranges",
+            address(key));
+  return std::move(answer.body);
+}
+
+std::optional<std::string> S3Client::write(const std::string& key, std::string_view contents,
+                                           const WriteCondition& condition) {
+  ObjectRequest request;
+  request.method = "PUT";
+  request.key = key;
+  state_->guard(request, contents);
+  const std::string writer = writer_name();
+  request.headers[kHashHeader] = hash_hex(contents);
+  request.headers[kWriterHeader] = writer;
+  State::add(request, condition);
+  const ObjectAnswer answer = state_->requester->send(request);
+  if (answer.succeeded()) return version_of_etag(answer.header("etag"));
+  const bool gone = answer.status == 404 && !condition.version.empty();
+  const bool lost = request.retry_conflict && (answer.status == 412 || gone);
+  if (!lost) fail_write("write", address(key), answer);
+  // An earlier try, whose answer was lost, may have written it.
+  if (answer.uncertain)
+    if (const auto facts = head(key); facts && facts->writer == writer) return facts->version;
+  return std::nullopt;
+}
+
+std::string S3Client::begin_upload(const std::string& key, const std::string& writer) {
+  ObjectRequest request;
+  request.method = "POST";
+  request.key = key;
+  request.query["uploads"] = "";
+  request.headers[kWriterHeader] = writer;
+  if (state_->requester->checksums()) request.headers["x-amz-checksum-algorithm"] = "CRC32C";
+  const ObjectAnswer answer = state_->requester->send(request);
+  if (!answer.succeeded()) fail_write("write", address(key), answer);
+  std::string id = answer_element(answer.body, "UploadId");
+  if (id.empty())
+    fail_as(Cause::disk, "cannot write '{}': the server began no upload", address(key));
+  return id;
+}
+
+UploadedPart S3Client::write_part(const std::string& key, const std::string& id, int number,
+                                  std::string_view bytes, const std::atomic<bool>* cancelled) {
+  ObjectRequest request;
+  request.method = "PUT";
+  request.key = key;
+  request.query = {{"partNumber", std::to_string(number)}, {"uploadId", id}};
+  request.cancelled = cancelled;
+  std::string crc = state_->guard(request, bytes);
+  const ObjectAnswer answer = state_->requester->send(request);
+  if (!answer.succeeded()) fail_write("write", address(key), answer);
+  return {version_of_etag(answer.header("etag")), std::move(crc)};
+}
+
+std::optional<std::string> S3Client::complete_upload(const std::string& key, const std::string& id,
+                                                     const std::string& writer,
+                                                     const std::vector<UploadedPart>& parts,
+                                                     const WriteCondition& condition) {
+  std::string body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    body += fmt::format("<Part><PartNumber>{}</PartNumber><ETag>{}</ETag>", i + 1,
+                        xml_escaped(quoted(parts[i].version)));
+    if (!parts[i].crc.empty())
+      body += "<ChecksumCRC32C>" + xml_escaped(parts[i].crc) + "</ChecksumCRC32C>";
+    body += "</Part>";
+  }
+  body += "</CompleteMultipartUpload>";
+  ObjectRequest request;
+  request.method = "POST";
+  request.key = key;
+  request.query["uploadId"] = id;
+  request.body = body;
+  request.long_work = true;
+  State::add(request, condition);
+  const ObjectAnswer answer = state_->requester->send(request);
+  if (answer.succeeded()) {
+    const std::string etag = answer_element(answer.body, "ETag");
+    if (etag.empty())
+      fail_as(Cause::disk, "cannot write '{}': the server's answer does not say that it is there",
+              address(key));
+    return version_of_etag(etag);
+  }
+  // An earlier try, whose answer was lost, may have completed it.
+  if (answer.uncertain)
+    if (const auto facts = head(key); facts && facts->writer == writer) return facts->version;
+  if (request.retry_conflict && answer.status == 412) return std::nullopt;
+  fail_write("write", address(key), answer);
+}
+
+void S3Client::end_upload(const std::string& key, const std::string& id) {
+  ObjectRequest request;
+  request.method = "DELETE";
+  request.key = key;
+  request.query["uploadId"] = id;
+  request.despite_stop = stop_requested();
+  const ObjectAnswer answer = state_->requester->send(request);
+  if (!answer.succeeded() && answer.status != 404)
+    fail_write("end an upload of", address(key), answer);
+}
+
+int S3Client::end_old_uploads(const std::string& prefix, double seconds) {
+  ObjectRequest request;
+  request.query = {{"uploads", ""}, {"encoding-type", "url"}, {"prefix", prefix}};
+  int ended = 0;
+  for (;;) {
+    const ObjectAnswer answer = state_->requester->send(request);
+    if (!answer.succeeded()) fail_read("list the uploads of", address(prefix), answer);
+    const UploadsPage page = read_uploads_page(answer.body);
+    const double now = parse_answer_time(answer.header("date"));  // by the server's clock
+    for (const UploadsPage::Entry& entry : page.entries) {
+      if (!entry.key.starts_with(prefix) || entry.began == 0 || now - entry.began < seconds)
+        continue;
+      end_upload(entry.key, entry.id);
+      ++ended;
+    }
+    if (!page.more) return ended;
+    if (request.query["key-marker"] == page.next_key &&
+        request.query["upload-id-marker"] == page.next_id)
+      return ended;
+    request.query["key-marker"] = page.next_key;
+    request.query["upload-id-marker"] = page.next_id;
+  }
+}
+
+std::string S3Client::writer_name() {
+  static std::atomic<std::uint64_t> written{0};
+  static const auto began = std::chrono::system_clock::now().time_since_epoch().count();
+  return fmt::format("{}-{:x}-{}", ProcessName::self().name(), began, written.fetch_add(1));
+}
+
+}  // namespace vfm::io
