@@ -178,7 +178,7 @@ long look(ShardOptions options, share::Slots& slots, Progress& progress) {
   options.output = io::join_path(io::dir_name(options.report),
                                  "." + io::base_name(options.report) + ".vfm-shard");
   // Lock before PageScratch, which removes files that may belong to a running process.
-  const io::File lock = io::lock_folder(options.output);
+  const io::FolderLock lock = io::lock_folder(options.output);
   const PageScratch scratch(options.output);
   io::ErrorLog errors(io::join_path(options.output, "errors.jsonl"), "vfm-shard");
   Scan scan = scan_shards(options, slots, progress, errors);
@@ -199,7 +199,7 @@ SampleCounts plan_folder(const ShardOptions& options, share::Slots& slots, bool 
   // Both throw for a malformed option before the folder is made.
   if (!options.where.empty()) shard::Where{options.where};
   WithoutList{options.without};
-  const io::File lock = io::lock_folder(options.output);
+  const io::FolderLock lock = io::lock_folder(options.output);
   EarlierDataset earlier = read_earlier(options);
   const Scratch scratch{unpack_folder(options.output)};
   io::ErrorLog errors(io::join_path(options.output, "errors.jsonl"), "vfm-shard");

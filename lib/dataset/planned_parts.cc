@@ -87,7 +87,7 @@ long write_planned(const std::string& path, const parts::PartChoice& choice, sha
 
 void join_planned(const std::string& directory, io::ManifestWriter* manifest) {
   shard::complete_tools(directory, {kWriteTool});
-  const io::File lock = io::lock_folder(directory);
+  const io::FolderLock lock = io::lock_folder(directory);
   const WritePlan plan = read_plan_file(plan_file(directory));
   const std::vector<Json> records = written_records(directory, plan);
   const Json summary = write_dataset_files(directory, plan, records);

@@ -14,6 +14,7 @@
 #include "base/json_fwd.h"
 #include "io/file.h"
 #include "io/first_names.h"
+#include "io/folder_lock.h"
 #include "pack/notes.h"
 #include "shard/name_table.h"
 #include "shard/reader.h"
@@ -96,7 +97,7 @@ class PackFolder {
   void write_index(const std::string& split, const Json& info) const;
 
   std::string directory_;
-  std::optional<io::File> lock_;  // with Use::whole
+  std::optional<io::FolderLock> lock_;  // with Use::whole
   HeldJson settings_;
   int channels_;
   bool goes_on_ = false;

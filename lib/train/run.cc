@@ -103,7 +103,7 @@ class Run {
   Progress& progress_;
   std::unique_ptr<Dataset> data_;
   std::optional<FolderValidations> validation_;
-  io::File lock_;
+  io::FolderLock lock_;
   std::optional<Trainer> trainer_;
   RunLog log_;
   models::Origin init_;                          // what load_initial() remembers
