@@ -119,10 +119,11 @@ void rename_in_bucket(const std::string& from, const std::string& to) {
   remove_folder(to);
   const std::string old_prefix = Prefix(from).key, new_prefix = Prefix(to).key;
   const std::vector<FolderEntry> files = files_below(from);
-  at_once(files.size(), true, [&](std::size_t i) {
+  for_each_at_once(files.size(), kRequestsAtOnce, [&](std::size_t i) {
     client->copy(old_prefix + files[i].name, new_prefix + files[i].name);
   });
-  at_once(files.size(), true, [&](std::size_t i) { client->remove(old_prefix + files[i].name); });
+  for_each_at_once(files.size(), kRequestsAtOnce,
+                   [&](std::size_t i) { client->remove(old_prefix + files[i].name); });
 }
 
 }  // namespace
@@ -205,7 +206,8 @@ void remove_folder(const std::string& path) {
     prefix.client->list(prefix.key, true, [&](const ListedObject& object) {
       keys.push_back(prefix.key + object.name);
     });
-    at_once(keys.size(), true, [&](std::size_t i) { prefix.client->remove(keys[i]); });
+    for_each_at_once(keys.size(), kRequestsAtOnce,
+                     [&](std::size_t i) { prefix.client->remove(keys[i]); });
     return;
   }
   std::error_code error;

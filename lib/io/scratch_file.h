@@ -14,6 +14,9 @@
 
 namespace vfm::io {
 
+/// Makes a file without a name in `folder`, or in its local folder (io/folder.h). Throws Error.
+File open_nameless(const std::string& folder);
+
 class ScratchFile {
  public:
   /// Keeps the first 256 KiB in a buffer. For more data, makes a file in `folder`, which must then
