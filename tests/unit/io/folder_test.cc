@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/folder.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
