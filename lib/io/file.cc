@@ -166,6 +166,12 @@ std::size_t File::read_some(void* out, std::size_t size) {
   }
 }
 
+void File::seek(std::uint64_t position) {
+  if (reader_) return reader_->seek(position);
+  if (::lseek(fd_, static_cast<off_t>(position), SEEK_SET) < 0)
+    fail_errno(errno, "cannot read '{}'", path_);
+}
+
 void File::write_all(const void* data, std::size_t size) {
   const int to = fd();
   const auto* from = static_cast<const char*>(data);

@@ -48,6 +48,8 @@ class File {
   /// Reads up to `size` bytes from the current position, and returns the number of bytes. Returns 0
   /// at the end. Throws Stopped after a stop. Continues after other signals.
   std::size_t read_some(void* out, std::size_t size);
+  /// Sets the position of read_some(). Throws Error for a pipe.
+  void seek(std::uint64_t position);
   /// Writes all bytes to a descriptor. Throws the errors of throw_output_error()
   /// (base/full_disk.h).
   void write_all(const void* data, std::size_t size);

@@ -10,8 +10,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -25,6 +23,7 @@
 #include "base/hash.h"
 #include "base/stop.h"
 #include "base/units.h"
+#include "io/scratch_file.h"
 
 namespace vfm::io {
 namespace {
@@ -104,18 +103,6 @@ File lock_unfinished(const std::string& path) {
     if (::ftruncate(file.fd(), 0) != 0) fail_output(errno, "cannot write '{}'", path);
     return file;
   }
-}
-
-/// A file without a name in the folder.
-File make_nameless(const std::string& folder) {
-  std::string path = join_path(folder, ".vfm-copy-XXXXXX");
-  int fd = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
-    fd = ::mkostemp(path.data(), O_CLOEXEC);
-    if (fd >= 0) ::unlink(path.c_str());
-  }
-  if (fd < 0) fail_output(errno, "cannot make a temporary file in '{}'", folder);
-  return {fd, path};
 }
 
 std::mutex g_cache_mutex;  // guards the name and the folder
@@ -324,12 +311,16 @@ void set_cache(const std::string& text) {
   g_cache = nullptr;
 }
 
+bool has_cache() {
+  return cache_in_use() != nullptr;
+}
+
 File cached_copy(const std::string& address) {
   const std::shared_ptr<RemoteFile> object = RemoteFile::open(address);
   const std::shared_ptr<const CopyFolder> cache = cache_in_use();
   if (!cache || object->version().empty()) {
     const std::string folder = cache ? cache->folder() : fs::temp_directory_path().string();
-    File file = make_nameless(folder);
+    File file = open_nameless(folder);
     copy_object(object, file);
     return from_begin(file, address);
   }

@@ -25,6 +25,8 @@ namespace vfm::io {
 
 /// Sets the cache of this process. `text` is DIR:SIZE. Throws Error{usage} for another text.
 void set_cache(const std::string& text);
+/// Returns whether this process has a cache.
+bool has_cache();
 
 /// Returns an open copy of an object's whole contents. Throws Error, also if the copy cannot be
 /// written, or has more bytes than the cache. `path()` of the result is the address.

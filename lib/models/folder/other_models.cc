@@ -11,6 +11,7 @@
 #include "io/file.h"
 #include "models/dit/architecture.h"
 #include "models/dit/network_json.h"
+#include "models/folder/hf_folder.h"
 
 namespace vfm::models {
 namespace {
@@ -224,7 +225,7 @@ void refuse_other_models(const std::string& folder) {
 }
 
 void refuse_part_of_other(const std::string& folder) {
-  const std::string above = io::join_path(folder, "..");
+  const std::string above = folder_above(folder);
   // A network that was trained here may have positions of any kind.
   if (io::file_exists(io::join_path(folder, kExportMark)) ||
       io::file_exists(io::join_path(above, kExportMark)))

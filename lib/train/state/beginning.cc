@@ -339,7 +339,7 @@ models::Origin load_initial(dist::World& world, const RunOptions& options,
     }
     models::verify_checkpoint(source.adapters);
     origin.hash = models::hash_under(found.model, source.adapters);
-    origin.adapters_path = fs::absolute(source.adapters).lexically_normal().string();
+    origin.adapters_path = models::absolute_path_of(source.adapters);
     origin.adapters_hash = models::open_adapters(source.adapters, true).hash();
   };
   const auto newest = [&] {
