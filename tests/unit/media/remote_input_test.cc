@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/input_limits.h"
+#include "io/remote/remote_file.h"
 #include "media/container/input.h"
 #include "media_files.h"
 #include "support/loopback.h"
@@ -128,7 +129,9 @@ TEST_CASE(
     return vfm::Cause::other;
   };
   for (const char* status : {"400 Bad Request", "401 Unauthorized", "403 Forbidden", "404 No"})
-    CHECK(cause(status) == vfm::Cause::rejected);
-  CHECK(cause("429 Too Many Requests") == vfm::Cause::open);
-  CHECK(cause("503 Service Unavailable") == vfm::Cause::open);
+    CHECK(cause(status) == vfm::Cause::open);
+  vfm::io::limit_read_seconds(0.5);
+  CHECK(cause("429 Too Many Requests") == vfm::Cause::disk);
+  CHECK(cause("503 Service Unavailable") == vfm::Cause::disk);
+  vfm::io::limit_read_seconds(0);
 }
