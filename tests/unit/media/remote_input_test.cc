@@ -60,14 +60,17 @@ class FileServer {
       request.append(part, static_cast<std::size_t>(got));
     }
     const std::size_t range = request.find("bytes=");
-    const std::size_t from =
-        range == std::string::npos ? 0 : std::strtoull(request.c_str() + range + 6, nullptr, 10);
+    std::size_t from = 0, to = bytes_.size() - 1;
+    if (range != std::string::npos) {
+      char* end = nullptr;
+      from = std::strtoull(request.c_str() + range + 6, &end, 10);
+      to = std::min<std::size_t>(to, std::strtoull(end + 1, nullptr, 10));
+    }
     std::string all =
         "HTTP/1.1 206 Partial Content\r\nAccept-Ranges: bytes\r\nContent-Range: bytes " +
-        std::to_string(from) + "-" + std::to_string(bytes_.size() - 1) + "/" +
-        std::to_string(bytes_.size()) +
-        "\r\nContent-Length: " + std::to_string(bytes_.size() - from) + "\r\n\r\n" +
-        bytes_.substr(from);
+        std::to_string(from) + "-" + std::to_string(to) + "/" + std::to_string(bytes_.size()) +
+        "\r\nContent-Length: " + std::to_string(to - from + 1) +
+        "\r\nConnection: close\r\n\r\n" + bytes_.substr(from, to - from + 1);
     if (!refusal_.empty())
       all = "HTTP/1.1 " + refusal_ + "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     for (std::size_t sent = 0; sent < all.size();) {
