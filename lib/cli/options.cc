@@ -20,6 +20,7 @@
 #include "io/folder.h"
 #include "io/manifest.h"
 #include "io/remote/address.h"
+#include "io/remote/remote_file.h"
 #include "io/text_or_file.h"
 #include "report/html.h"
 
@@ -75,8 +76,7 @@ std::optional<double> finite_number(const std::string& text) {
 std::string page_fault(const std::string& file) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) return "'" + file + "' is a folder";
-  if (io::is_remote(file) && !io::is_bucket(file))
-    return "'" + file + "' cannot be written; name a file, or an object of a bucket";
+  if (io::is_remote(file) && !io::is_bucket(file)) return not_file(file);
   if (holds_other_than_page(file))
     return "'" + file + "' is there, and no page; name another file, or remove it";
   if (io::is_remote(file)) return "";
@@ -114,6 +114,8 @@ std::string not_empty(const std::string& name) {
 }
 
 std::string not_file(const std::string& name) {
+  if (io::is_bucket(name)) return "";
+  if (io::is_remote(name)) return "nothing can be written at '" + name + "'; name a path, or s3://";
   std::error_code error;
   return std::filesystem::is_regular_file(name, error) ? "'" + name + "' is a file, not a folder"
                                                        : "";
@@ -215,6 +217,12 @@ void InputLimitOptions::add(Options& options) {
       })
       .shown("")
       .explained_in("vfm-untrusted(7)");
+}
+
+void InputLimitOptions::apply() const {
+  set_input_limits(limits);
+  set_work_limit(work);
+  io::limit_read_seconds(limits.timeout);
 }
 
 void InputLimitOptions::add_isolation(Options& options) {

@@ -161,7 +161,7 @@ bool ClipItems::identify(ClipSource& source, bool video) {
     return moves;
   }
   if (io::is_remote(source.path)) source.object = open_object(source.path);
-  source.endless = !source.object || media::is_endless(*source.object);
+  source.endless = !source.object;
   if (source.endless) {
     source.hash = hash_hex(source.path);
     return false;
