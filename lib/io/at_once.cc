@@ -10,35 +10,35 @@
 
 namespace vfm::io {
 
-void for_each_at_once(std::size_t count, std::size_t threads,
-                      const std::function<void(std::size_t)>& act) {
-  if (threads <= 1 || count <= 1) {
+void at_once(std::size_t count, bool far, const std::function<void(std::size_t)>& work) {
+  constexpr std::size_t kThreads = 16;
+  if (!far || count < 2) {
     for (std::size_t i = 0; i < count; ++i)
-      act(i);
+      work(i);
     return;
   }
-  std::atomic<std::size_t> next = 0;
-  std::mutex mutex;  // guards what follows
-  std::size_t failed = count;
-  std::exception_ptr failure;
-  std::atomic<bool> ended = false;
-  const auto work = [&] {
-    for (std::size_t i; !ended && (i = next++) < count;) {
+  std::atomic<std::size_t> next{0}, failed{count};
+  std::mutex mutex;
+  std::exception_ptr error;
+  const auto run = [&] {
+    for (std::size_t i; (i = next.fetch_add(1)) < failed;) {
       try {
-        act(i);
+        work(i);
       } catch (...) {
         const std::lock_guard lock(mutex);
-        ended = true;
-        if (i < failed) failed = i, failure = std::current_exception();
+        if (i >= failed) continue;
+        failed = i;
+        error = std::current_exception();
       }
     }
   };
-  std::vector<std::thread> pool;
-  for (std::size_t i = 0; i < std::min(threads, count); ++i)
-    pool.emplace_back(work);
-  for (std::thread& thread : pool)
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < std::min(count, kThreads); ++i)
+    threads.emplace_back(run);
+  run();
+  for (std::thread& thread : threads)
     thread.join();
-  if (failure) std::rethrow_exception(failure);
+  if (error) std::rethrow_exception(error);
 }
 
 }  // namespace vfm::io

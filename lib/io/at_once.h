@@ -1,5 +1,4 @@
-// Does many small things that each wait for a store, several at once.
-// Thread-safety: any thread.
+// Many small requests to a server at once, since each waits for the network.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,13 +7,9 @@
 
 namespace vfm::io {
 
-/// Requests of one process to a store that are worth while at once.
-inline constexpr std::size_t kRequestsAtOnce = 32;
-
-/// Calls act(i) for each i below `count`, in at most `threads` threads; with one in this thread, in
-/// order. Returns when all calls have returned. Throws what the call of the smallest i threw; after
-/// one that throws no further one begins.
-void for_each_at_once(std::size_t count, std::size_t threads,
-                      const std::function<void(std::size_t)>& act);
+/// Calls `work` with 0 to count - 1, on up to 16 threads, in any order. On a disk (`far` is false),
+/// calls it in order on this thread. Throws the exception of the smallest number that had one.
+/// After an exception, later numbers may be left out.
+void at_once(std::size_t count, bool far, const std::function<void(std::size_t)>& work);
 
 }  // namespace vfm::io

@@ -127,6 +127,12 @@ File File::open_regular(const std::string& path) {
   return open_read(path);
 }
 
+File File::of(std::shared_ptr<RemoteFile> object) {
+  File file(-1, object->address());
+  file.reader_ = std::make_shared<RemoteReader>(std::move(object));
+  return file;
+}
+
 std::uint64_t File::size() const {
   if (reader_) return reader_->file().size();
   struct stat info {};
@@ -158,6 +164,12 @@ std::size_t File::read_some(void* out, std::size_t size) {
     if (errno != EINTR) fail_errno(errno, "cannot read '{}'", path_);
     check_stop();
   }
+}
+
+void File::seek(std::uint64_t position) {
+  if (reader_) return reader_->seek(position);
+  if (::lseek(fd_, static_cast<off_t>(position), SEEK_SET) < 0)
+    fail_errno(errno, "cannot read '{}'", path_);
 }
 
 void File::write_all(const void* data, std::size_t size) {

@@ -33,6 +33,8 @@ class File {
   static File open_read(const std::string& path);
   /// Opens a regular file or an object. Throws Error for a pipe or device.
   static File open_regular(const std::string& path);
+  /// Reads an object that was opened.
+  static File of(std::shared_ptr<RemoteFile> object);
 
   /// Must not be called if remote() is set.
   int fd() const;
@@ -46,6 +48,8 @@ class File {
   /// Reads up to `size` bytes from the current position, and returns the number of bytes. Returns 0
   /// at the end. Throws Stopped after a stop. Continues after other signals.
   std::size_t read_some(void* out, std::size_t size);
+  /// Sets the position of read_some(). Throws Error for a pipe.
+  void seek(std::uint64_t position);
   /// Writes all bytes to a descriptor. Throws the errors of throw_output_error()
   /// (base/full_disk.h).
   void write_all(const void* data, std::size_t size);

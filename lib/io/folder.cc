@@ -18,6 +18,7 @@
 #include "base/full_disk.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "io/at_once.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/remote/address.h"
@@ -60,14 +61,12 @@ struct Prefix {
 
 struct FoundOne {};
 
-/// Returns the facts of a path, or nullopt if there is nothing of this path.
+/// Returns the facts of a path, or nullopt if nothing of this path can be seen.
 std::optional<struct stat> facts_of_path(const std::string& path) {
   struct stat facts {};
-  if (path.find('\0') != std::string::npos) return std::nullopt;
-  if (::stat(path.c_str(), &facts) == 0) return facts;
-  if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG)
+  if (path.find('\0') != std::string::npos || ::stat(path.c_str(), &facts) != 0)
     return std::nullopt;
-  fail_errno(errno, "cannot look at '{}'", path);
+  return facts;
 }
 
 void sort_by_name(std::vector<FolderEntry>& list) {
@@ -120,10 +119,10 @@ void rename_in_bucket(const std::string& from, const std::string& to) {
   remove_folder(to);
   const std::string old_prefix = Prefix(from).key, new_prefix = Prefix(to).key;
   const std::vector<FolderEntry> files = files_below(from);
-  for (const FolderEntry& file : files)
-    client->copy(old_prefix + file.name, new_prefix + file.name);
-  for (const FolderEntry& file : files)
-    client->remove(old_prefix + file.name);
+  at_once(files.size(), true, [&](std::size_t i) {
+    client->copy(old_prefix + files[i].name, new_prefix + files[i].name);
+  });
+  at_once(files.size(), true, [&](std::size_t i) { client->remove(old_prefix + files[i].name); });
 }
 
 }  // namespace
@@ -210,8 +209,7 @@ void remove_folder(const std::string& path) {
     prefix.client->list(prefix.key, true, [&](const ListedObject& object) {
       keys.push_back(prefix.key + object.name);
     });
-    for (const std::string& key : keys)
-      prefix.client->remove(key);
+    at_once(keys.size(), true, [&](std::size_t i) { prefix.client->remove(keys[i]); });
     return;
   }
   std::error_code error;

@@ -19,7 +19,7 @@ struct FolderEntry {
 };
 
 /// Return whether a regular file or an object, or a folder, of this path exists. Symbolic links are
-/// followed. Throw Error if that cannot be known, as when a bucket refuses the request.
+/// followed. Throw Error if a server does not tell.
 bool is_file(const std::string& path);
 bool is_folder(const std::string& path);
 /// Returns whether a file or a folder of this path exists.

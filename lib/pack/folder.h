@@ -53,8 +53,10 @@ class PackFolder {
   const std::string& directory() const { return directory_; }
   std::string tar_path(const std::string& split, const std::string& name) const;
   /// Returns the notes of each split of a finished shard. If the shard is not finished, or was not
-  /// made from exactly `made_from`, returns no notes.
-  std::map<std::string, ShardNotes> find_finished(const std::string& name, const Json& made_from,
+  /// made from exactly `made_from`, returns no notes. Looks first in `own_split`.
+  std::map<std::string, ShardNotes> find_finished(const std::string& name,
+                                                  const std::string& own_split,
+                                                  const Json& made_from,
                                                   const shard::ReadLimits& limits) const;
   /// Removes latents.json and the old `tar`. Call begin_shard() before the latents of `input` are
   /// written to `tar`. Throws Error{usage} if `tar` has latents of another input.

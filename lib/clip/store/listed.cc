@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "io/remote/address.h"
 #include "shard/writer.h"
 
 namespace vfm::clip {
@@ -29,6 +30,7 @@ bool can_be_read(const std::string& path) {
 
 /// Returns whether an input that could not be opened may be opened another time.
 bool may_open(const std::string& path) {
+  if (io::is_remote(path)) return false;  // The server has said that there is no such object.
   if (io::is_url(path)) return true;
   struct stat facts {};
   if (::stat(path.c_str(), &facts) == 0) return S_ISREG(facts.st_mode) && !can_be_read(path);
