@@ -142,7 +142,7 @@ EarlierDataset read_earlier(const ShardOptions& options) {
 void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, ShardPlan& plan) {
   if (!earlier.there && !options.force)
     io::for_each_at_once(plan.shards.size(),
-                         io::is_remote(options.output) ? io::kRequestsAtOnce : 1,
+                         io::requests_at_once(options.output),
                          [&](std::size_t i) {
                            const std::string tar = in(options, plan.shards[i].path);
                            if (io::file_exists(tar))

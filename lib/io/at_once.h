@@ -5,11 +5,14 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 
 namespace vfm::io {
 
 /// Requests of one process to a store that are worth while at once.
 inline constexpr std::size_t kRequestsAtOnce = 32;
+/// Returns kRequestsAtOnce for an address, and 1 for a local path.
+std::size_t requests_at_once(const std::string& path);
 
 /// Calls act(i) for all i below `count`, in this thread and at most `threads` - 1 others. With one
 /// thread, calls them in order. Returns when all calls have ended. Rethrows the first exception,

@@ -20,6 +20,7 @@
 #include "base/json.h"
 #include "base/stop.h"
 #include "base/xxh3.h"
+#include "io/at_once.h"
 #include "io/file.h"
 #include "io/folder.h"
 #include "io/manifest.h"
@@ -30,7 +31,6 @@
 #include "io/sorter.h"
 #include "io/store.h"
 #include "io/text_writer.h"
-#include "parts/at_once.h"
 #include "parts/part_choice.h"
 #include "parts/part_lease.h"
 #include "parts/part_run.h"
@@ -109,10 +109,8 @@ bool asks_server(const io::Record& record) {
 /// that refuses is an error. A web server that refuses is one of the video, which its part reports.
 std::vector<std::optional<std::uint64_t>> object_sizes(const std::vector<io::Record>& records) {
   std::vector<std::optional<std::uint64_t>> sizes(records.size());
-  std::vector<int> places(records.size());
-  std::iota(places.begin(), places.end(), 0);
-  for_each_at_once(places, records.size() > 1, [&](int place) {
-    const auto at = static_cast<std::size_t>(place);
+  io::for_each_at_once(records.size(), io::kRequestsAtOnce, [&](std::size_t at) {
+    check_stop();
     const std::string path = get_string(records[at].json, "path").value_or("");
     try {
       if (asks_server(records[at])) sizes[at] = io::size_of(path);

@@ -160,7 +160,7 @@ void complete_shard(io::Record& record) {
   Json columns = {{"clip", path}};
   std::array<std::string, std::size(kColumns)> tars;
   io::for_each_at_once(
-      tars.size(), io::is_remote(path) ? io::kRequestsAtOnce : 1, [&](std::size_t i) {
+      tars.size(), io::requests_at_once(path), [&](std::size_t i) {
         if (const std::string tar = column_tar_path(path, kColumns[i]); io::file_exists(tar))
           tars[i] = tar;
       });

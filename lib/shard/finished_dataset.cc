@@ -51,7 +51,7 @@ void for_each_planned(const std::string& directory, const Use& use) {
     const Json plan = parse_json(io::read_file(plan_path), "'" + plan_path + "'");
     const Json& shards = plan.at("shards");
     // Of a bucket many records at once, and else one after the other.
-    const std::size_t at_once = io::is_remote(directory) ? io::kRequestsAtOnce : 1;
+    const std::size_t at_once = io::requests_at_once(directory);
     for (std::size_t begin = 0; begin < shards.size(); begin += at_once) {
       std::vector<std::optional<FinishedShard>> some(std::min(at_once, shards.size() - begin));
       io::for_each_at_once(some.size(), at_once, [&](std::size_t i) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "io/at_once.h"
+#include "io/remote/address.h"
 
 namespace vfm::io {
 namespace {
@@ -113,6 +114,10 @@ void Errand::drop() noexcept {
   else
     return state_->await();
   state_->run();
+}
+
+std::size_t requests_at_once(const std::string& path) {
+  return is_remote(path) ? kRequestsAtOnce : 1;
 }
 
 void for_each_at_once(std::size_t count, std::size_t threads,
