@@ -67,7 +67,7 @@ bucket_start() {
     "$bucket_python/bin/python" "$VFM_ROOT/tests/support/bucket-objects" "$folder" >"$folder/objects.log" 2>&1 </dev/null 3>&- &
     echo "$server $!" >"$folder/pids"
     echo "${ports[@]}" >"$folder/ports"
-    # shellcheck disable=SC2086 # two numbers
+    # shellcheck disable=SC2046 # two numbers
     until [ -s "$folder/port" ] || ! kill -0 $(<"$folder/pids") 2>/dev/null; do sleep 0.02; done
     if [ -s "$folder/port" ]; then return 0; fi
     echo "try $try: no server" && tail -n 20 "$folder/log" "$folder/objects.log"
