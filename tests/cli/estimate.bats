@@ -81,6 +81,7 @@ estimated() {
   [[ $stderr == *"2 of them told no time"* ]]
 }
 
+# bats test_tags=night
 @test "shards are read as the tools read them: datasets, columns beside shards, input that broke off" {
   vfm-shard --shard-size 200kB -o dataset clips.jsonl >shards.jsonl
   local shards tool
@@ -105,6 +106,7 @@ estimated() {
   [ -z "$(ls temporary)" ]
 }
 
+# bats test_tags=night
 @test "frames whose pixels are freed while they wait come from the middle of the video, too" {
   make_video large.mp4 14 "testsrc2=size=2688x1536:rate=2"
   run --separate-stderr vfm-clip --dry-run large.mp4

@@ -103,6 +103,7 @@ open("foreign.tar.idx", "wb").write(struct.pack("<7Q", *[m.offset for m in membe
 PY
 }
 
+# bats test_tags=night
 @test "vfm-shard: an index with a number that changed is made anew, and no sample lacks a member" {
   indexed_tar
   shard() { vfm-shard -j1 --keep-duplicates -o "$1" foreign.tar >"$1.jsonl" 2>"$1.err"; }

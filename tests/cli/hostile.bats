@@ -21,6 +21,7 @@ bats_require_minimum_version 1.5.0
   [ "$(tree_hash out)" = "$(tree_hash all)" ]
 }
 
+# bats test_tags=night
 @test "sixteen decoders that hang are left behind; one more ends the run" {
   copies asleep.mp4 18
   bad vfm-clip shots -j16 --timeout 1s n?.mp4 n1[0-6].mp4 wide.mp4
@@ -51,6 +52,7 @@ bats_require_minimum_version 1.5.0
   [ "$got" -eq 143 ]
 }
 
+# bats test_tags=night
 @test "a sample that took too long is tried again with another --timeout" {
   local tool name
   tar --format=ustar -chf shard.tar asleep.mp4 wide.mp4
@@ -184,6 +186,7 @@ words.srt format" ]
   damaged_lists 0 20
 }
 
+# bats test_tags=night
 @test "damaged files, each in a process of its own: the same clips and the same codes" {
   isolates
   load hostile

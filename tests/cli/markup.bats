@@ -130,6 +130,7 @@ END
   page g.html "$prompt" "${captions[0]}" "[31mred 0m $(printf '\xe2\x80\xaeleft \xd7\xa9\xd7\x9c\xe2\x80\x8f')"
 }
 
+# bats test_tags=night
 @test "a name that is no UTF-8: an input is skipped and recorded, in every tool; an output is refused" {
   local tool bad
   bad=$(printf 'caf\xe9')

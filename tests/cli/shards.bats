@@ -98,6 +98,7 @@ statuses() { echo "$status_caption $status_embed $status_shard $status_pack"; }
   [ "$(keys lat/train/hole.tar)" = "a z " ]
 }
 
+# bats test_tags=night
 @test "a list of files: a member of 1.1 GiB is not taken into memory before its size is looked at" {
   vfm-clip --into files -o files "$MEDIA/clips/k1.mp4" >files.jsonl
   list=$(jq -r '.path // empty' files.jsonl)
@@ -112,6 +113,7 @@ statuses() { echo "$status_caption $status_embed $status_shard $status_pack"; }
   [ "$(cat peak)" -lt 500 ]
 }
 
+# bats test_tags=night
 @test "--max-member: what is larger is passed over; with a larger limit the column is remade" {
   large=$(stat -c %s "$MEDIA/clips/k5.mp4")
   cp "$MEDIA/foreign.tar" f.tar

@@ -52,6 +52,7 @@ EOF
   "$python" "$(dirname "$BATS_TEST_FILENAME")/../data/read_shards.py" d | grep -q 'webdataset 1.0.2: 15 samples'
 }
 
+# bats test_tags=night
 @test "load_dataset() finds the shards of datasets and latents by their cards, and Energon its metadata" {
   python=$(python_with_webdataset) || skip "webdataset cannot be installed from PyPI: no network?"
   make_shots a.mp4

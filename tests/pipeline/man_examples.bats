@@ -71,21 +71,26 @@ prepare() {
   run_page vfm-pack.1
 }
 @test "vfm-pack-plan(1)" { run_page vfm-pack-plan.1; }
+# bats test_tags=night
 @test "vfm-train(1), vfm-train-export(1) and vfm-train-recipe(1)" {
   run_page vfm-train.1
   run_page vfm-train-export.1
   run_page vfm-train-recipe.1
 }
+# bats test_tags=night
 @test "vfm-train-check(1)" {
   needs_mpi
   run_page vfm-train-check.1
 }
 @test "vfm-train-cost(1)" { run_page vfm-train-cost.1; }
+# bats test_tags=night
 @test "vfm-train-plan(1)" { run_page vfm-train-plan.1; }
+# bats test_tags=night
 @test "vfm-train-calibrate(1)" {
   needs_mpi
   run_page vfm-train-calibrate.1
 }
+# bats test_tags=night
 @test "vfm-generate(1), vfm-generate-decode(1) and vfm-generate-cost(1)" {
   prepare
   vfm-train quickstart.yaml train.steps=2 --data latents -o run >/dev/null

@@ -46,6 +46,7 @@ curate() {
   [ "$(tree_hash a/out)" = "$(tree_hash b/out)" ]
 }
 
+# bats test_tags=night
 @test "the pipe killed at random and run again ends with the same bytes" {
   corpus raw
   mkdir good bad
@@ -59,6 +60,7 @@ curate() {
   [ "$(tree_hash out)" = "$(tree_hash ../good/out)" ]
 }
 
+# bats test_tags=night
 @test "a manifest is read in any folder, and what is made from there is as if it were made here" {
   corpus raw
   mkdir kept elsewhere
@@ -147,6 +149,7 @@ again() {
   [ "$status" -eq 0 ]
 }
 
+# bats test_tags=night
 @test "make goes on without a video that cannot be used, tells it, and then does nothing" {
   corpus raw
   again first
@@ -172,6 +175,7 @@ again() {
   [ ! -e out/clips/errors.jsonl ]
 }
 
+# bats test_tags=night
 @test "make ends where a tool fails or is killed, and keeps no list of it" {
   # Nothing at all can be used: no list for the tools behind.
   mkdir none bin
@@ -202,6 +206,7 @@ END
   [ -s out/latents.jsonl ]
 }
 
+# bats test_tags=night
 @test "make takes videos of any name" {
   corpus raw
   local odd=$'raw/my holiday: #1; (a) \'b\' "c" $HOME %d\n=.mp4' text='a caption with a name of its own'
@@ -224,6 +229,7 @@ END
   run ! grep -q holiday out/*.jsonl
 }
 
+# bats test_tags=night
 @test "make that is killed with its tool goes on where it was" {
   corpus raw
   mkdir bin
@@ -249,6 +255,7 @@ END
   done
 }
 
+# bats test_tags=night
 @test "what --without takes out of a dataset leaves its latents, and nothing before it is done again" {
   corpus raw
   vfm-clip raw/*.mp4 -o clips | vfm-caption | vfm-embed >m.jsonl
@@ -280,6 +287,7 @@ END
   [ -s out/latents/latents.json ]
 }
 
+# bats test_tags=night
 @test "a descriptor that the shell closed gets no file of a tool" {
   local status
   corpus raw

@@ -108,6 +108,7 @@ kill_clip() {
   [ "$(tree_hash latents)" = "$(tree_hash ../whole/latents)" ]
 }
 
+# bats test_tags=night
 @test "no input is an error in every tool: status 1, no end, and nothing that looks complete" {
   corpus raw
   vfm-clip raw/v0.mp4 -o clips | vfm-caption | vfm-embed | vfm-shard -o dataset |

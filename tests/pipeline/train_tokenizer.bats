@@ -71,6 +71,7 @@ END
   [ -s "$(jq -r .path <(records clip.jsonl))" ]
 }
 
+# bats test_tags=night
 @test "a discrete one makes codes; and fine-tuning begins from a tokenizer that is there" {
   train 'model.levels=[8,8,5]' train.steps=20 -o run
   [ "$(jq -n "$(psnr run last) > $(psnr run first)")" = true ]
@@ -118,6 +119,7 @@ END
     one/metrics.jsonl two/metrics.jsonl
 }
 
+# bats test_tags=night
 @test "--synthetic trains a tokenizer on made-up clips, as large as is asked for, and keeps no checkpoint" {
   vfm-train recipe.yaml --device cpu --synthetic 5x24x24,1x16x16 -o run train.steps=4 train.log_every=1 validation.every=4 -q
   jq -es 'map(.loss | values) | length == 4' run/metrics.jsonl
@@ -153,6 +155,7 @@ END
   [[ "$stderr" == *"a tokenizer of pictures (CI, DI)"* ]]
 }
 
+# bats test_tags=night
 @test "a clip whose bytes were changed since vfm-shard is named, recorded and left out" {
   cp -r "$BATS_FILE_TMPDIR/dataset" dataset
   # A byte in the middle of a video: it decodes as before, to other pixels.
@@ -174,6 +177,7 @@ PY
   jq -se --arg key "$(cat key)" 'length == 1 and .[0].input == $key' run/errors.jsonl
 }
 
+# bats test_tags=night
 @test "a tokenizer's next stage goes on as the run would have, and may take other clips of them" {
   common=(schedule.warmup=0 validation.every=0 train.checkpoint_every=10)
   train "${common[@]}" train.steps=3 -o three >/dev/null

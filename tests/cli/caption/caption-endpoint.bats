@@ -49,6 +49,7 @@ bats_require_minimum_version 1.5.0
   [ "$(caption_of ared)" = "in parts" ]
 }
 
+# bats test_tags=night
 @test "no sooner than the server asks, in seconds or as a date" {
   shard a red
   local kind
@@ -77,6 +78,7 @@ bats_require_minimum_version 1.5.0
   for key in ared aablue aagreen; do [[ "$(caption_of "$key")" = "caption of "* ]]; done
 }
 
+# bats test_tags=night
 @test "halves of characters in an answer that was paid for become U+FFFD" {
   shard a red
   serve half

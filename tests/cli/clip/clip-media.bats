@@ -47,6 +47,7 @@ errors_of() { [ ! -e "$1/errors.jsonl" ] || jq -r .error "$1/errors.jsonl"; }
   done
 }
 
+# bats test_tags=night
 @test "a clip that begins in the middle of a packet of sound has it in time" {
   # The fifth frame before a beep, and the first.
   printf '{"begin":%s,"end":%s}\n' 0.083333 1 0.416667 1 1.583333 2.5 1.916667 2.5 >spans.jsonl
@@ -131,6 +132,7 @@ END
   [ "$(jq .seconds copy/*.json)" = 9 ]
 }
 
+# bats test_tags=night
 @test "where the clock of a transport stream runs over, pictures and sound go on in time" {
   # It begins anew after 2^33 / 90000 = 95443.7 s: in the second shot, beside its beep, or between sound and picture.
   local offset mode
@@ -160,6 +162,7 @@ END
   [[ "$(errors_of late)" = *" packets or frames are damaged or missing; the rest is used" ]]
 }
 
+# bats test_tags=night
 @test "a damaged VP8 gives the same clips with any number of threads" {
   quiet_ffmpeg -f lavfi -i testsrc2=size=160x120:rate=25 -t 2 -c:v libvpx -b:v 300k -cpu-used 8 -deadline realtime v.ivf
   local size damage=0 threads

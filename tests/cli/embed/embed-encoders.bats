@@ -258,6 +258,7 @@ assert encoder["name"] == "sentence:clip" and encoder["dim"] == 12 and encoder["
   refused t5 "'t5/config.json' has 1.0 TiB, and at most 64.0 MiB are read"
 }
 
+# bats test_tags=night
 @test "headers and tokenizers of very many names are read in a moment" {
   three a
   cp -r "$VFM_ROOT/tests/golden/sentences/bert" many

@@ -65,6 +65,7 @@ PY
   done
 }
 
+# bats test_tags=night
 @test "parts by several ranks, each with clips of its own or all with one: files and records of one rank without parts" {
   fast=(--model "$model" --device cpu --guidance 3 --sampler lcm --sigmas 40,2)
   prompts >prompts
@@ -140,6 +141,7 @@ LAYOUTS
   jq -en "$(difference few many) < 1e-5"
 }
 
+# bats test_tags=night
 @test "shards of the weights change no byte; FP8 on ranks is that of one rank" {
   # A rank of cfg=2 has half of the rows, and products of other sizes may add up in another order. Where a last bit of that
   # decides a rounding to FP8, the latent is other: with AVX2 by 4e-4 of seed 0 and 9e-3 of seed 3, not of 1 and 2.
@@ -288,6 +290,7 @@ LAYOUTS
     ([.[1].predicted.lines[].name] | index("output") != null)' auto.json cfg.json one.json
 }
 
+# bats test_tags=night
 @test "prompts are dealt to ranks that share clips; a record asks for the same again, on the same layout" {
   prompts | on 4 --parallel cfg=2 -o many >many.jsonl || [ $? -eq 1 ]
   [ "$(records many.jsonl | jq -r .prompt | paste -sd,)" = 'a red circle,a blue square,a red circle,a green bar' ]
@@ -378,6 +381,7 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
   [ "$(grep -c 'a stream (-o -) is written by one process' <<<"$stderr")" -eq 1 ]
 }
 
+# bats test_tags=night
 @test "what all ranks refuse one says: options, files that they name, the model" {
   refused() {
     run --separate-stderr mpirun -np 4 vfm-generate "${@:2}" 'a red circle'
@@ -421,6 +425,7 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
   done
 }
 
+# bats test_tags=night
 @test "latents are dealt to ranks that decode: files, records and errors of one rank, in its order" {
   prompts | vfm-generate "${fast[@]}" --latents-only -o latents >latents.jsonl || [ $? -eq 1 ]
   { records latents.jsonl; echo none.latents.json; records latents.jsonl | head -n 1; } >lines

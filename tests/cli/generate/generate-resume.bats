@@ -196,6 +196,7 @@ joined_in() { vfm-shard join out >joined.jsonl; }
   [ "$(records both/more.jsonl | jq -r .prompt | grep -c 'a yellow star')" -eq 1 ]
 }
 
+# bats test_tags=night
 @test "a killed part is continued by the next command, in the middle of a clip" {
   export VFM_LEASE_SECONDS=2
   seq -f 'a red circle %g' 4 >prompts

@@ -94,6 +94,7 @@ begun() {
   [ "$(done_parts caption)" -eq 1 ]
 }
 
+# bats test_tags=night
 @test "with --waiting, vfm-clip is not further ahead than it may be" {
   list 3
   fails 1 vfm-caption clips --part auto

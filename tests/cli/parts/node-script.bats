@@ -29,6 +29,7 @@ made_program() {
   PATH=$PWD/made:$PATH
 }
 
+# bats test_tags=night
 @test "nodes of two kinds do all parts of three stages, with the bytes of one machine" {
   list 4
   local kind i

@@ -191,6 +191,7 @@ sorted() { records "$@" | sort; }
   [ ! -e again/latents.json ]
 }
 
+# bats test_tags=night
 @test "more videos make more parts, and columns made before them are not complete" {
   copy_of 1
   cp "$MEDIA/large1.mp4" more.mp4
@@ -212,6 +213,7 @@ sorted() { records "$@" | sort; }
   [ "$(wc -l <clips/clips.jsonl)" -eq $(($(wc -l <"$BATS_FILE_TMPDIR/1/clips/clips.jsonl") + 1)) ]
 }
 
+# bats test_tags=night
 @test "vectors of captions that were made again later are not joined" {
   copy_of 3
   rm -r clips/parts/caption

@@ -126,6 +126,7 @@ setup() {
   diff <(whole one) <(whole gaps)
 }
 
+# bats test_tags=night
 @test "another number of parts, other inputs and other options are refused or done again" {
   mkdir other && cp -rL in input.jsonl without other/ && cd other
   for i in 0 1; do scan d $i/2; done

@@ -44,6 +44,7 @@ PY
   grep -q 'holds a dataset of other options (balance is .* there, and now null' err
 }
 
+# bats test_tags=night
 @test "--balance, --where and --duplicate-vector: bad rules and names that no sample has end with status 2" {
   kinds
   for bad in "--balance kind=2" "--balance kind=0" "--balance kind=x" "--balance =1" "--balance kind,kind" \

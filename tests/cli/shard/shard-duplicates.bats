@@ -30,6 +30,7 @@ EOF
   [ "$(keys f | wc -l)" = 5 ]
 }
 
+# bats test_tags=night
 @test "--duplicate-method: what was done is said; clusters find what all pairs give, and the same at any -j" {
   "$VFM_BUILD/tests/bench/many_vectors" made 3000 96 0 0 0.1
   ls made/*.tar >m.jsonl
@@ -92,6 +93,7 @@ EOF
   [ "$(keys e | wc -l)" = 1 ]
 }
 
+# bats test_tags=night
 @test "--duplicate-vector: captions of one encoder that say the same, whatever the videos look like" {
   cat >s.jsonl <<'EOT'
 {"shard":"a","key":"a","bytes":"1","json":{"text_encoder":{"name":"own","hash":"1"}},"video":[1,0],"vectors":{"text":[[1,0],[0,1]]}}

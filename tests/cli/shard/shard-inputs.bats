@@ -65,6 +65,7 @@ EOF
   [ "$(keys out | wc -l)" -eq 40 ]
 }
 
+# bats test_tags=night
 @test "a bare path of a damaged shard, of a dataset or of clips, is an error by the json beside it" {
   corpus
   vfm-shard in/*.tar -o d --shard-size 10GiB >manifest

@@ -100,6 +100,7 @@ EOF
   [ "$(members e 'k2.json' | jq -r .bin)" = 100p_anyaspect_under2_5s ]
 }
 
+# bats test_tags=night
 @test "its own dataset can be sharded again" {
   corpus
   vfm-shard --split train=0.7,val=0.3 -o d <m.jsonl >manifest

@@ -37,6 +37,7 @@ check() {
   [ "$(ls -I 'separate-stderr-*')" = tiny.yaml ]
 }
 
+# bats test_tags=night
 @test "check proves layouts for every optimizer" {
   for more in optimizer.kind=muon optimizer.moments=8bit "optimizer.kind=muon optimizer.moments=bf16 model.compute=bf16"; do
     check 4 parallel.tp=2 parallel.shard=full $more
@@ -46,6 +47,7 @@ check() {
   done
 }
 
+# bats test_tags=night
 @test "check proves an ST-DiT whose ranks have frames, and cost says what they send" {
   local stdit=(model.type=stdit parallel.cp=2 parallel.hybrid=true)
   for more in parallel.cp_kind=ring "parallel.cp_kind=gather model.compute=bf16"; do
@@ -66,6 +68,7 @@ check() {
   [ "$(sent parallel.hybrid=true)" -eq $((2 * 6 * 8 / 2 * 24 * 4)) ]
 }
 
+# bats test_tags=night
 @test "check refuses before any work what a layout cannot do, and options that say otherwise" {
   check 2 parallel.cp=2 model.type=stdit parallel.cp_kind=gather
   [ "$status" -eq 2 ]
@@ -83,6 +86,7 @@ check() {
   [ "$(ls -I 'separate-stderr-*')" = tiny.yaml ]
 }
 
+# bats test_tags=night
 @test "check refuses a model that rank 0 alone has no memory for, where its ranks together have" {
   # lasting LAYERS: what weights, gradients and moments of so many take, and what is usable.
   lasting() {

@@ -53,6 +53,7 @@ PY
   grep -q "images, videos" page.html
 }
 
+# bats test_tags=night
 @test "a blend is the same from the recipe, on any number of ranks, and resumed on any" {
   "${blend[@]}" -o run validation.every=0 >/dev/null
   sed 's/data: {/data: {folders: [images, videos], weights: [10, 1], /' tiny.yaml >both.yaml
@@ -105,6 +106,7 @@ PY
   [ "$(records out | wc -l)" -eq 1 ]
 }
 
+# bats test_tags=night
 @test "a run whose folders are moved and renamed goes on with the names and the noise that it began with" {
   mkdir first second
   mv images first/latents

@@ -93,6 +93,7 @@ PY
   [[ $output == *"'other' is not the model whose adapters this run trains"* ]]
 }
 
+# bats test_tags=night
 @test "a base that trains on stays the base of its adapters, as long as it keeps that checkpoint" {
   cp -r "$shared/base" .
   train() { "${TRAIN[@]}" lora.rank=3 --init base -o "$@"; }
@@ -226,6 +227,7 @@ PY
   done
 }
 
+# bats test_tags=night
 @test "a base that has moved is asked for, another one refused, as are adapters that do not fit" {
   refused_once() {  # MESSAGE ARGUMENT...
     run vfm-generate "${@:2}" </dev/null
@@ -324,6 +326,7 @@ PY
   [[ $output == *"has no adapters: leave out --no-merge"* ]]
 }
 
+# bats test_tags=night
 @test "--init of a run of adapters: merged into the weights, or gone on with" {
   cd "$BATS_TEST_TMPDIR"
   # Updates too small to change a float: what is there at the end is what it began from.

@@ -64,6 +64,7 @@ for after in 20, 50:
 PY
 }
 
+# bats test_tags=night
 @test "long clips after short ones, with stretched positions: no worse than from the weights alone" {
   no_worse short long data.tokens=64 data.packs=2 -- 'model.rope_scale=[2.5, 1, 1]'
 }
@@ -163,6 +164,7 @@ PY
   jq -e '[.stages[].last_step] == [300, 320, 325] and .stages[2].recipe.optimizer.lr == 0.001' network/vfm-export.json
 }
 
+# bats test_tags=night
 @test "ranks continue what one rank made, on another layout, and one rank what they made" {
   needs_mpi
   settings=(data.tokens=80 train.steps=10 validation.every=5 schedule.warmup=0)

@@ -70,6 +70,7 @@ near() {
   done
 }
 
+# bats test_tags=night
 @test "what a pipeline cannot do is refused before any work, and too few packs are warned of" {
   refused() {
     local says=$1
@@ -111,6 +112,7 @@ near() {
   [ "$second" -ge 2 ] && [ "$first" -eq $((2 * second)) ] && [ "$ahead" -eq $((3 * second)) ]
 }
 
+# bats test_tags=night
 @test "stages take the memory that their cost says" {
   wide_recipe wide.yaml 4 <<'YAML'
 schedule: {warmup: 0}
@@ -130,6 +132,7 @@ YAML
   done
 }
 
+# bats test_tags=night
 @test "adapters go through stages, and are those of one process" {
   vfm-train tiny.yaml -j1 --data latents -o base train.steps=4 -q >/dev/null
   printf 'data: {tokens: 16, packs: 4, window: 8}\nschedule: {warmup: 0}\nvalidation: {every: 4, samples: 4}\ntrain: {log_every: 1}\n' >tiny.yaml

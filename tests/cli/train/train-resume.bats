@@ -53,6 +53,7 @@ load tiny_runs
   diff <(run_hash whole) <(run_hash parts)
 }
 
+# bats test_tags=night
 @test "killed between checkpoints, what it had logged since is written again, not twice" {
   prepare
   train whole train.steps=200 >/dev/null

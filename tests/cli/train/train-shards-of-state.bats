@@ -68,6 +68,7 @@ refused() {
   jq -se 'map(select((.step == 6 or .step == 7) and has("loss"))) | length == 2' mixed/metrics.jsonl
 }
 
+# bats test_tags=night
 @test "check proves layouts with parts of the state and of the weights" {
   local settings
   while read -r settings; do
@@ -124,6 +125,7 @@ SETTINGS
   jq -se '.[0].memory_bytes.weights == .[1].memory_bytes.weights' none.json optimizer.json
 }
 
+# bats test_tags=night
 @test "parts of the state are refused where they cannot be, before any work" {
   refused "'parallel.replicate' is 2, and 'parallel.shard' is none" parallel.replicate=2
   refused "'parallel.reshard' is false, and 'parallel.shard' is optimizer" parallel.reshard=false parallel.shard=optimizer
