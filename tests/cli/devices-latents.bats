@@ -67,6 +67,7 @@ pack() { vfm-pack "${weights[@]}" "$@"; }
   done
 }
 
+# bats test_tags=night
 @test "vfm-pack: a worker that dies costs its GPU, not the run" {
   make_shards a b d
   pack --device cpu -o here a.tar b.tar d.tar >/dev/null || [ $? -eq 1 ]

@@ -70,6 +70,7 @@ bats_require_minimum_version 1.5.0
   done
 }
 
+# bats test_tags=night
 @test "a decoder that gives pictures without end is left at what its file can hold, also one that is apart" {
   local how
   for how in "" --isolate; do
@@ -179,10 +180,10 @@ words.srt format" ]
 @test "hundreds of damaged files: no crash, no hang, and each is cut or has a code" {
   load hostile
   "$BATS_TEST_DIRNAME/media-seeds" seeds
-  damaged_media 0 300
-  damaged_members 300 40
+  damaged_media 0 150
+  damaged_members 300 20
   whole_shards
-  damaged_shards 0 40
+  damaged_shards 0 20
   damaged_lists 0 20
 }
 

@@ -142,6 +142,7 @@ END
   [ ! -s said ]
 }
 
+# bats test_tags=night
 @test "a run's export is a pipeline that makes the clips of the run" {
   ffmpeg -v error -f lavfi -i testsrc=s=96x64:r=30:d=1 -c:v libx264 -pix_fmt yuv420p drawn.mp4
   vfm-clip drawn.mp4 --min-length 0.3s -o clips | vfm-caption | vfm-embed --text cosmos --device cpu |

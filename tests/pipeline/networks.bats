@@ -93,6 +93,7 @@ END
   tells_its_memory --model run --steps 1 --size 256x256
 }
 
+# bats test_tags=night
 @test "an autoregressive decoder learns, and writes a clip, code after code" {
   cat >decoder.yaml <<'END'
 model:

@@ -327,7 +327,7 @@ fails_with() {
   [ "$status" -eq 2 ]
   [[ "$output" != *'"kind":"end"'* ]]
   for signal in TERM KILL; do
-    vfm-clip a.mp4 - -o clips >out < <(sleep 60) 3>&- &
+    vfm-clip a.mp4 - -o clips >out < <(exec sleep 60 3>&-) 3>&- &
     until [ -s out ] && [ "$(wc -l <out)" -eq 2 ]; do sleep 0.02; done
     kill -$signal $!
     wait $! || true

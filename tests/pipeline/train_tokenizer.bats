@@ -93,19 +93,18 @@ END
   # One clip is damaged: the bytes of its picture, not the tar.
   tar=$(find damaged -name '*.tar' | head -1)
   yes 'no clip' | head -c 1024 | dd of="$tar" bs=512 seek=1 conv=notrunc 2>/dev/null
-  run --separate-stderr vfm-train recipe.yaml train.steps=6 train.checkpoint_every=2 train.keep=9 train.log_every=1 validation.every=3 --data damaged -o whole
+  run --separate-stderr vfm-train recipe.yaml train.steps=4 train.checkpoint_every=2 train.keep=9 train.log_every=1 validation.every=3 --data damaged -o whole
   [ "$status" -eq 1 ]
   [ "$(wc -l <whole/errors.jsonl)" -eq 1 ]
   part() { vfm-train recipe.yaml "$@" train.checkpoint_every=2 train.keep=9 train.log_every=1 validation.every=3 -o parts || [ $? -eq 1 ]; }
   part train.steps=2 --data damaged
   # The same data by another name.
-  part train.steps=4 --data damaged/
   ln -s damaged link
-  part train.steps=6 --data ./link
+  part train.steps=4 --data ./link/
   for file in model/diffusion_pytorch_model.safetensors state/ema.safetensors state/adam_v.safetensors; do
-    cmp "whole/checkpoints/step-00000006/$file" "parts/checkpoints/step-00000006/$file"
+    cmp "whole/checkpoints/step-00000004/$file" "parts/checkpoints/step-00000004/$file"
   done
-  cmp <(jq -c 'select(.step > 4)' whole/metrics.jsonl) <(jq -c 'select(.step > 4)' parts/metrics.jsonl)
+  cmp <(jq -c 'select(.step > 2)' whole/metrics.jsonl) <(jq -c 'select(.step > 2)' parts/metrics.jsonl)
 }
 
 # bats test_tags=night

@@ -50,8 +50,9 @@ same() {
 
 @test "a lone video: the same bytes at any -j, of open GOPs, one key frame, VFR, HDR" {
   same open.mp4
-  same one-key.mp4 --verify --crop
   same vfr.mkv --into files --stitch none --min-length 0.6s
+  at_night || return 0
+  same one-key.mp4 --verify --crop
   same hdr.mp4 --keep-hdr
 }
 

@@ -156,6 +156,7 @@ PY
   done
 }
 
+# bats test_tags=night
 @test "killed at any moment a run leaves the old index or the whole new one, and the same command makes the same bytes" {
   vfm-embed index whole "$MADE"/*.tar
   vfm-embed index old "$MADE"/000000.tar

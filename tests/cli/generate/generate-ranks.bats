@@ -122,7 +122,7 @@ shared() {
     rm -r many
   done < <(by_time <<'LAYOUTS'
 2 cfg=2 cfg=2
-2 cp=2,cp_kind=gather cp=2 gather
+night 2 cp=2,cp_kind=gather cp=2 gather
 night 2 cp=2,cp_kind=ring cp=2 ring
 night 2 tp=2 tp=2
 night 4 cfg=2,cp=2 cfg=2 cp=2 all_to_all
@@ -130,6 +130,7 @@ night 4 cfg=2,cp=2 cfg=2 cp=2 all_to_all
 night 4 cp=4,cp_kind=all_to_all+ring cp=4 all_to_all+ring
 LAYOUTS
   )
+  at_night || return 0
   vfm-generate "${fast[@]}" --compute bf16 --latents-only -o low 'a red circle' >low.jsonl
   shared 4 cfg=2,tp=2 --compute bf16
   jq -en "$(difference low many) < 0.02"

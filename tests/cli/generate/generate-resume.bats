@@ -63,8 +63,10 @@ bats_require_minimum_version 1.5.0
 }
 
 @test "killed in the middle of a clip and run again, it goes on after the last kept step, to the same bytes" {
-  for sampler in euler res unipc lcm; do
-    long=(--model "$model" --steps 300 --sampler $sampler --save-every 0)
+  samplers=(unipc)
+  ! at_night || samplers=(euler res unipc lcm)
+  for sampler in "${samplers[@]}"; do
+    long=(--model "$model" --steps 200 --sampler $sampler --save-every 0)
     vfm-generate "${long[@]}" -o whole-$sampler 'a red circle' >whole.jsonl
     [ -z "$(find whole-$sampler -name '*.safetensors')" ]
     vfm-generate "${long[@]}" -o broken-$sampler 'a red circle' >/dev/null 3>&- &

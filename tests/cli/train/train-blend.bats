@@ -40,6 +40,7 @@ PY
   cmp run/checkpoints/step-00000040/model/*.safetensors apart/checkpoints/step-00000040/model/*.safetensors
 }
 
+# bats test_tags=night
 @test "a sample that cannot be read is named by its folder, where both have one of its key" {
   rm -r images videos
   "$BATS_TEST_DIRNAME/../make-latents" images 24 broken

@@ -41,9 +41,11 @@ near() {
   train 2 8 two parallel.pp=2
   [ "$status" -eq 0 ]
   near one two
-  train 4 8 four parallel.pp=2 parallel.vpp=2 parallel.tp=2
-  [ "$status" -eq 0 ]
-  near one four
+  if at_night; then
+    train 4 8 four parallel.pp=2 parallel.vpp=2 parallel.tp=2
+    [ "$status" -eq 0 ]
+    near one four
+  fi
   # What two stages have written one process goes on with, and then three stages.
   train 1 12 two
   [ "$status" -eq 0 ]
@@ -52,6 +54,7 @@ near() {
   train 1 16 one
   [ "$status" -eq 0 ]
   near one two
+  at_night || return 0
   train 2 16 chunks parallel.pp=2 parallel.vpp=2 "parallel.stages=[1,1,1,1]"
   [ "$status" -eq 0 ]
   near one chunks

@@ -261,14 +261,14 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
   hash_of() { (cd "$1/checkpoints" && find . -type f -exec sha256sum {} + | sort -k 2); }
   # One of the ranks, before it makes its first file of the second checkpoint, or its second; where each has a part of
   # the model, among the pieces that they send each other.
-  places=("2 2")
-  ! at_night || places+=("1 1" "1 2")
+  places=("2 2") ranks=(1)
+  ! at_night || places+=("1 1" "1 2") ranks+=(0)
   for tp_at in "${places[@]}"; do
     read -r tp at <<<"$tp_at"
     train=(vfm-train tiny.yaml -j1 --data latents train.steps=4 train.checkpoint_every=2 parallel.tp="$tp")
     rm -rf whole
     mpirun -np 2 "${train[@]}" -o whole >/dev/null
-    for rank in 0 1; do
+    for rank in "${ranks[@]}"; do
       rm -rf parts
       status=0
       ON_OPEN=.step-00000004.tmp/ ON_OPEN_AT=$at ON_OPEN_DO='kill -KILL $PPID' RANK=$rank \
