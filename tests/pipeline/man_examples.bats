@@ -2,11 +2,17 @@
 # The examples of the manual are commands that run, in the order of the page, in a folder with two videos.
 # SPDX-License-Identifier: Apache-2.0
 
-setup() {
-  load ../cli/helpers
-  setup_tools
+load ../cli/helpers
+
+setup_file() {
+  cd "$BATS_FILE_TMPDIR" || return 1
   make_shots a.mp4
   make_video b.mp4 3 "mandelbrot=size=96x64:rate=12"
+}
+
+setup() {
+  setup_tools
+  cp "$BATS_FILE_TMPDIR"/[ab].mp4 .
   echo "a caption" >a.txt
   cp "$VFM_ROOT"/examples/recipes/*.yaml .
   cp -r "$VFM_ROOT/tests/golden/t5/v1_0" t5-11b
