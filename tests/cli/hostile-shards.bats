@@ -49,7 +49,9 @@ through() {
   [ ! -s bad ]
 }
 
+# bats test_tags=night
 @test "hostile shards through vfm-caption" { through vfm-caption -j1 --sidecars ..; }
+# bats test_tags=night
 @test "hostile shards through vfm-embed" { through vfm-embed -j1; }
 @test "hostile shards through vfm-shard" { through vfm-shard -j1 --keep-duplicates; }
 @test "hostile shards through vfm-pack" { through vfm-pack -j1 --size 32 --frames 1 --windows middle; }

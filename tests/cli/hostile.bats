@@ -130,6 +130,7 @@ END
   done
 }
 
+# bats test_tags=night
 @test "a picture that took too long is tried again, and the others of its batch are there" {
   local name
   for name in asleep wide; do quiet_ffmpeg -i $name.mp4 -frames:v 1 $name.png; done

@@ -139,6 +139,7 @@ predict2_network() {
     vfm-generate --model wan -o out x
 }
 
+# bats test_tags=night
 @test "a name on a hub is no folder: nothing is downloaded, and what to do is said" {
   every_tool "no such model folder: 'nvidia/Cosmos-1.0-Diffusion-7B-Text2World'; if that is a name on a hub: nothing is downloaded here" \
     nvidia/Cosmos-1.0-Diffusion-7B-Text2World

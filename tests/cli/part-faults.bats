@@ -46,6 +46,7 @@ of_disk() {
   jq -e '.errors | length == 1 and (has("disk") | not)' cut/parts/clip/00000/done.json
 }
 
+# bats test_tags=night
 @test "an error of the disk in a shard fails the part" {
   local tar command
   mkdir clips

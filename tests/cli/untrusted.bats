@@ -381,6 +381,7 @@ PY
 }
 pixels() { case $1 in mjpeg) echo yuvj420p ;; png) echo rgb24 ;; *) echo yuv420p ;; esac; }
 
+# bats test_tags=night
 @test "a stream that comes late is held against --max-pixels too" {
   quiet_ffmpeg -f lavfi -i testsrc2=size=1920x1088:rate=12 -t 0.5 -c:v libx264 -preset ultrafast -pix_fmt yuv420p late.flv
   quiet_ffmpeg -i late.flv -c:v mpeg2video -r 24 late.mpg

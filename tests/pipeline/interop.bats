@@ -38,6 +38,7 @@ python_with_webdataset() {
   grep -q "'av': " seen && grep -q "'image': 1" seen
 }
 
+# bats test_tags=night
 @test "a shard that webdataset wrote is read" {
   python=$(python_with_webdataset) || skip "webdataset cannot be installed from PyPI: no network?"
   "$python" - <<'EOF'

@@ -69,6 +69,7 @@ prepare() {
 }
 @test "vfm-shard(1)" { run_page vfm-shard.1; }
 @test "vfm-shard-report(1)" { run_page vfm-shard-report.1; }
+# bats test_tags=night
 @test "vfm-pack(1)" {
   mkdir Cosmos-1.0-Diffusion-7B-Text2World
   cp -r "$VFM_ROOT/tests/golden/cosmos_vae" Cosmos-1.0-Diffusion-7B-Text2World/vae

@@ -38,6 +38,7 @@ curate() {
   [ -s out/latents/latents.json ]
 }
 
+# bats test_tags=night
 @test "the whole pipe gives the same bytes with -j1 and -j4" {
   corpus raw
   (mkdir a && cd a && ln -s ../raw raw && curate raw out -j1 >manifest)
@@ -108,6 +109,7 @@ again() {
   mv after before
 }
 
+# bats test_tags=night
 @test "make does again what follows from a video that came, was touched, went or was renamed, and nothing else" {
   corpus raw
   again first

@@ -107,6 +107,7 @@ apart() {
   cmp large/*.mp4 small/*.mp4
 }
 
+# bats test_tags=night
 @test "a playlist, or a picture of more than 64 M pixels, is not taken as a condition" {
   printf '#EXTM3U\n#EXT-X-TARGETDURATION:5\n#EXTINF:5,\n%s/left.png\n#EXT-X-ENDLIST\n' "$BATS_FILE_TMPDIR" >given.mp4
   run vfm-generate --model "$run" --steps 2 --size 32x32 --frames 17 --condition given.mp4 -o out 'a red circle'

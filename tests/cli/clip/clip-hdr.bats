@@ -219,6 +219,7 @@ assert mean < 0.03 * size
 PYTHON
 }
 
+# bats test_tags=night
 @test "the peak for tone mapping is the container's where the pictures say none" {
   # VP9 itself has no place for it.
   vfm-clip -q --keep-hdr --encoder libvpx-vp9 pq.mp4 -o vp9 >/dev/null

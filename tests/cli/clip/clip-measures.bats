@@ -56,6 +56,7 @@ holds() { jq -e "$1" all.json >/dev/null || { echo "not so: $1"; jq -c 'map_valu
   holds '[.scene.loudness, .scene.silence, .scene.speech] == [null, null, null]'
 }
 
+# bats test_tags=night
 @test "sound: loudness is that of FFmpeg's ebur128, silence and speech are told; the same bytes at any -j" {
   clips speech.mkv noise.mkv
   holds '.speech.speech > 2 * .noise.speech and .speech.speech > 0.3'

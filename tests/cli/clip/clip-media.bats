@@ -101,6 +101,7 @@ errors_of() { [ ! -e "$1/errors.jsonl" ] || jq -r .error "$1/errors.jsonl"; }
   [[ "$(errors_of out)" != *"left out"* ]]
 }
 
+# bats test_tags=night
 @test "sound of which the file does not say what it is costs no clip, and is reported once" {
   sounding named.mp4 -c:a aac
   # The box that says it, of the second track, has no name that is known.
@@ -121,6 +122,7 @@ END
   vfm-clip -q nameless.mp4 -o without >/dev/null
 }
 
+# bats test_tags=night
 @test "where time starts again, picture and sound go on together" {
   sounding a.ts -c:a aac -output_ts_offset 1000
   sounding b.ts -c:a aac

@@ -118,6 +118,7 @@ check_copies() {
   [ "$(find left -name '*.tar' -not -newermt 2002-01-01 | wc -l)" -eq 2 ]
 }
 
+# bats test_tags=night
 @test "other parameter sets are copied around, in a run that was broken off, too" {
   # In seconds 20 to 40; behind them a run that goes on seeks.
   for colors in bt709 smpte170m; do

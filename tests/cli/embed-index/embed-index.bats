@@ -89,6 +89,7 @@ for number in range(2):
 PY
 }
 
+# bats test_tags=night
 @test "the bytes and answers do not depend on how many threads OpenMP would have" {
   OMP_NUM_THREADS=1 vfm-embed index one -j 2 "$MADE"/*.tar
   OMP_NUM_THREADS=3 vfm-embed index three -j 1 "$MADE"/*.tar

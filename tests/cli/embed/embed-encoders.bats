@@ -170,6 +170,7 @@ END
   [ ! -e none ]
 }
 
+# bats test_tags=night
 @test "prompts go before captions and queries as the folder or an option has them, and the json keeps them" {
   local plain="$VFM_ROOT/tests/golden/sentences/bert" in="--video none --device cpu"
   make_shard a "k1=red=a red fox" "k2=blue=an owl, at night"

@@ -271,6 +271,7 @@ LAYOUTS
   diff <(sed 's/"one/"many/g' one.jsonl | records) <(records many.jsonl)
 }
 
+# bats test_tags=night
 @test "the layout that is chosen is told, and is in name and record as if it were asked for" {
   on 2 --parallel auto -v --latents-only -o many 'a red circle' >many.jsonl 2>errors
   cat errors
@@ -355,6 +356,7 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
   done
 }
 
+# bats test_tags=night
 @test "what ranks cannot share is refused before any work, once" {
   refused() {
     run --separate-stderr on "$1" "${@:3}" -o out 'a red circle'

@@ -166,6 +166,7 @@ same_clips() {
 made_in() { vfm-generate "${fast[@]}" -o out <../prompts >"$1" 2>>said "${@:2}"; }
 joined_in() { vfm-shard join out >joined.jsonl; }
 
+# bats test_tags=night
 @test "parts of any number, also by workers or by several commands, give what one command makes" {
   listed >prompts
   in_folder whole made_in out.jsonl || [ $? -eq 1 ]

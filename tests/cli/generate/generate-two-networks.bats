@@ -91,6 +91,7 @@ other() { run cmp "out-$1/fox.mp4" "out-$2/fox.mp4" && [ "$status" -eq 1 ]; }
   [ "$(jq -r .model_hash <(records first.jsonl))" = "$(jq -r .model_hash <(records high.jsonl))" ]
 }
 
+# bats test_tags=night
 @test "guidance of low levels is an option, and part of the record; the hash is of both networks and the boundary" {
   make two same
   make two equal --guidance-low 3

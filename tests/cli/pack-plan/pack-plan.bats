@@ -97,6 +97,7 @@ latents() { "$BATS_TEST_DIRNAME/../make-latents" latents "$1"; }
   [[ "$stderr" == "vfm-pack: 'latents/train/"*".tar.idx' has no sample "*", it has 1"* ]]
 }
 
+# bats test_tags=night
 @test "wrong use ends with status 2, and prints nothing" {
   latents 100
   # refused TEXT ARGUMENT...

@@ -55,6 +55,7 @@ bats_require_minimum_version 1.5.0
   [ "$(tree_hash out)" = "$(tree_hash fresh)" ]
 }
 
+# bats test_tags=night
 @test "a folder of another set is not taken for the set before the input changed" {
   make_shard a a1=test.mp4
   pack -o out a.tar >/dev/null

@@ -116,6 +116,7 @@ bats_require_minimum_version 1.5.0
   done
 }
 
+# bats test_tags=night
 @test "random crops depend on seed and key alone" {
   make_shard a a1=test.mp4 a2=test.mp4
   pack -o one --crop random --seed 1 a.tar >/dev/null
@@ -145,6 +146,7 @@ bats_require_minimum_version 1.5.0
   [[ "$stderr" == *"'dataset' is not a finished dataset of vfm-shard"* ]]
 }
 
+# bats test_tags=night
 @test "the device is chosen once, and a GPU that is not there is no CPU" {
   make_shard a a1=test.mp4 a2=pic.png
   # To the driver this is a machine without a GPU.
@@ -162,6 +164,7 @@ bats_require_minimum_version 1.5.0
   [ "$(tree_hash auto)" = "$(tree_hash cpu)" ]
 }
 
+# bats test_tags=night
 @test "clips may be decoded by a GPU, with the same bytes" {
   make_shard a a1=test.mp4 a2=pic.png
   pack -o none a.tar >/dev/null

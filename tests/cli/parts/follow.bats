@@ -112,6 +112,7 @@ begun() {
   [ "$(done_parts clip) $(done_parts caption)" = '3 3' ]
 }
 
+# bats test_tags=night
 @test "what cannot be followed is refused" {
   list 2
   refused --part vfm-caption clips --follow 1h

@@ -63,6 +63,7 @@ made_program() {
   jq -e '.node_kind == ""' out/parts/caption/00002/done.json
 }
 
+# bats test_tags=night
 @test "status --next names the stage of which a part waits, in order of the work" {
   list 2
   [ "$(vfm-caption status out --next clip,caption)" = clip ]

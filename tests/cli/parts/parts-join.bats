@@ -98,6 +98,7 @@ sorted() { records "$@" | sort; }
   diff <(whole "$BATS_FILE_TMPDIR/1/clips" | grep -v errors.jsonl) <(whole clips | grep -v errors.jsonl)
 }
 
+# bats test_tags=night
 @test "commands with --part auto share out the parts" {
   local tool
   mkdir "$BATS_FILE_TMPDIR/auto" && cd "$BATS_FILE_TMPDIR/auto"
@@ -173,6 +174,7 @@ sorted() { records "$@" | sort; }
   diff <(whole "$BATS_FILE_TMPDIR/1/latents") <(whole latents)
 }
 
+# bats test_tags=night
 @test "a program does not go on without parts of one before it" {
   copy_of 3
   rm clips/parts/caption/00001/done.json
@@ -282,6 +284,7 @@ sorted() { records "$@" | sort; }
   grep -q "'latents/$notes' is not as its part wrote it" err
 }
 
+# bats test_tags=night
 @test "--prune removes what no part wrote, and nothing of others" {
   local made tar stale
   copy_of 3

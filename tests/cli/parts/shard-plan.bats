@@ -83,6 +83,7 @@ setup() {
   done
 }
 
+# bats test_tags=night
 @test "commands with --part auto share out the parts, also when one is killed" {
   scan auto auto/9 &
   vfm-shard plan -o auto "${choices[@]}" --part auto/9 input.jsonl >killed.jsonl 2>/dev/null &

@@ -63,6 +63,7 @@ EOF
   [ ! -e z ]
 }
 
+# bats test_tags=night
 @test "near duplicates: one encoder in two folders is one, of another model or without a hash it is not" {
   cat >s.jsonl <<'EOF'
 {"shard":"a","key":"a","bytes":"1","json":{"video_encoder":{"name":"clip","path":"/a","hash":"1"}},"video":[1.0,0.1]}

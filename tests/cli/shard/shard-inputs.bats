@@ -55,6 +55,7 @@ EOF
   done
 }
 
+# bats test_tags=night
 @test "a shard that is not what its record says is an error, and so is a changed column" {
   corpus
   printf 'UUUUUUUU' | dd of="$(records m.jsonl | jq -r .path | head -n 1)" bs=1 seek=1600 conv=notrunc status=none

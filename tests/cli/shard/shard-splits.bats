@@ -6,6 +6,7 @@ load ../helpers
 load corpus
 bats_require_minimum_version 1.5.0
 
+# bats test_tags=night
 @test "no source stands in both splits, and both get their share" {
   corpus
   vfm-shard --split train=0.75,val=0.25 -o d <m.jsonl >/dev/null

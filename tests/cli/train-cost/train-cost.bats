@@ -108,6 +108,7 @@ bats_require_minimum_version 1.5.0
   [[ $output == *"(27G)"* ]]
 }
 
+# bats test_tags=night
 @test "cost --init reads configuration and headers, no weights" {
   # The published 7B, its values a hole in a file.
   "$BATS_TEST_DIRNAME/../train/write-hollow-model" model

@@ -72,6 +72,7 @@ plan() {
   [[ $stderr == *"plan chooses 'parallel.tp_chunks' itself: leave it out"* ]]
 }
 
+# bats test_tags=night
 @test "on a terminal plan prints the table alone" {
   script -qec 'vfm-train plan small.yaml --synthetic 16x32x32 --gpus 16 --gpu h100' /dev/null </dev/null | tr -d '\r' >table
   grep -qE '^  layout +s a step +tokens/s MFU, % +memory  why$' table
@@ -107,6 +108,7 @@ JSON
   [[ $all == *parallel.pp=* && $all == *parallel.shard=* && $all == *parallel.hybrid=true* ]]
 }
 
+# bats test_tags=night
 @test "a plan says what stages compute anew, and what sending it would take" {
   plan --gpus 8 --gpu h100
   [ "$status" -eq 0 ]
@@ -196,6 +198,7 @@ JSON
   grep -q 'The time of a step' page.html
 }
 
+# bats test_tags=night
 @test "the page of layouts is what plan says" {
   # All of it: tests/nightly/plan.bats.
   run "$VFM_ROOT/scripts/layouts" 2b 8192 8

@@ -166,6 +166,7 @@ PY
   [[ $output == *"the model to begin from has no text: leave it out"* ]]
 }
 
+# bats test_tags=night
 @test "adapters of a decoder: these alone are kept, stopped the bytes are the same, on two ranks the losses" {
   checkpoint=$shared/run/checkpoints/step-00000004
   jq -e '.r == 3 and .target_modules == ["q_proj", "k_proj", "v_proj", "o_proj"]' "$checkpoint/lora/adapter_config.json"

@@ -93,6 +93,7 @@ PY
     --data images --data videos
 }
 
+# bats test_tags=night
 @test "what a blend is of may not change when a run goes on; where it lies may" {
   "${blend[@]}" -o run train.steps=10 >/dev/null 2>&1
   run "${blend[@]}" -o run 'data.weights=[11, 1]'
@@ -125,6 +126,7 @@ PY
   jq -s -e '[.[] | select(.val_folders) | .val_folders | keys] == [["first/latents", "second/latents"], ["first/latents", "second/latents"]]' moved/metrics.jsonl
 }
 
+# bats test_tags=night
 @test "cost says what a run sees of each folder, and counts what is read ahead" {
   vfm-train cost tiny.yaml --data images --data videos 'data.repeats=[1, 2]' >cost.json 2>words
   jq -e '.folders[0] | .folder == "images" and .samples == 24 and (.share - 24 / 34 | fabs < 1e-9)' cost.json

@@ -108,6 +108,7 @@ PY
   [ ! -e mine/checkpoints ]
 }
 
+# bats test_tags=night
 @test "--force clears nothing before the data are known to be good" {
   prepare
   train run train.steps=10 >/dev/null

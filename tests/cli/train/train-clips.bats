@@ -55,6 +55,7 @@ PY
   run ! cmp random/metrics.jsonl measured/metrics.jsonl
 }
 
+# bats test_tags=night
 @test "a run on clips goes on to the same bytes, without measuring again" {
   "${TRAIN[@]}" -v -o whole >out 2>err
   grep -q "mean and deviation of latents are measured of" err

@@ -110,6 +110,7 @@ PY
   [[ $output == *"'base' is not the model whose adapters this run trains, '$PWD/base/checkpoints/step-00000008'"* ]]
 }
 
+# bats test_tags=night
 @test "what is computed again changes no bit, in bf16 too" {
   for mode in none elementwise block; do
     "${TRAIN[@]}" lora.rank=2 'lora.targets=[attn1.to_v, ff.net.0.proj, ff.net.2, norm3.linear_2]' \
@@ -271,6 +272,7 @@ print(json.dumps(out, sort_keys=True))
 PY
 }
 
+# bats test_tags=night
 @test "export of a run of adapters: merged it is a model, separate what diffusers and peft open" {
   cd "$BATS_TEST_TMPDIR"
   run=$shared/run

@@ -137,6 +137,7 @@ PY
   [[ $output == *"state/adam_m.safetensors"*"'run/checkpoints/step-00000300' cannot be continued"* ]]
 }
 
+# bats test_tags=night
 @test "a stage on several folders goes on at its place, and one on one folder needs no weights" {
   both=(--data "$shared/short" --data "$shared/images" train.checkpoint_every=300 schedule.warmup=0)
   vfm-train --continue "$shared/run" -j1 "${both[@]}" 'data.weights=[3, 1]' train.steps=6 -o whole >/dev/null
@@ -188,6 +189,7 @@ assert abs(first["val_loss"] - two[-1]["val_loss"]) < 1e-5, (first, two[-1])
 PY
 }
 
+# bats test_tags=night
 @test "adapters are trained further as a next stage, on their own model" {
   cat >lora.yaml <<'YAML'
 data: {tokens: 32, packs: 3}

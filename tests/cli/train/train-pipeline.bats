@@ -60,6 +60,7 @@ near() {
   near one chunks
 }
 
+# bats test_tags=night
 @test "check proves stages, alone and with heads that ranks share" {
   layouts=("4 parallel.pp=2 parallel.tp=2 parallel.vpp=2")
   ! at_night || layouts+=("2 parallel.pp=2")

@@ -23,6 +23,7 @@ load tiny_runs
   [ "$(tree_hash parts)" = "$before" ]
 }
 
+# bats test_tags=night
 @test "killed while it clears an earlier run, it goes on, to the same bytes" {
   prepare
   cc -shared -fPIC -o on-open.so "$BATS_TEST_DIRNAME/../on-open.c"
