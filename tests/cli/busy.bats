@@ -23,6 +23,7 @@ train_step() {
   LD_DEBUG=bindings train_step 2 2>&1 >/dev/null | grep -E 'libdnnl.* to .*vfm-train .*GOMP_parallel'
 }
 
+# bats test_tags=night
 @test "beside programs that compute for ever, two threads are not much slower than one" {
   ! vfm-train --version | grep -q 'polite waiting no' || skip "libgomp could not be linked into the program"
   busy=

@@ -56,6 +56,7 @@ pack() { vfm-pack "${weights[@]}" "$@"; }
   diff -r here on-cpu,cpu
 }
 
+# bats test_tags=night
 @test "vfm-pack: codes, and latents of the program itself" {
   make_shards a b
   for tokenizer in "$golden/cosmos_dv" builtin:fsq builtin:wavelet; do
@@ -66,6 +67,7 @@ pack() { vfm-pack "${weights[@]}" "$@"; }
   done
 }
 
+# bats test_tags=night
 @test "vfm-pack: a worker that dies costs its GPU, not the run" {
   make_shards a b d
   pack --device cpu -o here a.tar b.tar d.tar >/dev/null || [ $? -eq 1 ]
@@ -136,6 +138,7 @@ same_clips() {
   diff <(records two.jsonl) <(records again.jsonl)
 }
 
+# bats test_tags=night
 @test "vfm-generate: a worker that dies in a clip leaves it to another one, which goes on" {
   slow=("${small[@]}" --steps 40 --save-every 0)
   printf '%s\n' 'a red circle' 'a blue square' 'a green bar' >lines

@@ -103,6 +103,7 @@ begin_embed() {
   vfm-embed "${by[@]}" --device cpu, -o killed a.tar >/dev/null
 }
 
+# bats test_tags=night
 @test "what two workers die of is given up, with its own error, and the run goes on to its end" {
   make_shards a b
   local by=(--video "$golden/picture_encoders/siglip" --text none)

@@ -60,6 +60,7 @@ estimated() {
   jq -e '.records == 40 and .sampled == 16 and (.video_hours - 40 * 8 / 3600 | fabs) < 1e-4' <<<"$output"
 }
 
+# bats test_tags=night
 @test "the tools of shards estimate, too" {
   local tool
   for tool in "vfm-caption" "vfm-embed" "vfm-shard -o dataset" "vfm-pack --size 32 --frames 9"; do
@@ -68,6 +69,7 @@ estimated() {
   done
 }
 
+# bats test_tags=night
 @test "pictures and lists of both are looked at, and what tells no time is said" {
   quiet_ffmpeg -f lavfi -i testsrc2=s=320x240 -frames:v 1 1.png
   quiet_ffmpeg -f lavfi -i color=red:s=320x240 -frames:v 1 2.png
@@ -81,6 +83,7 @@ estimated() {
   [[ $stderr == *"2 of them told no time"* ]]
 }
 
+# bats test_tags=night
 @test "shards are read as the tools read them: datasets, columns beside shards, input that broke off" {
   vfm-shard --shard-size 200kB -o dataset clips.jsonl >shards.jsonl
   local shards tool
@@ -105,6 +108,7 @@ estimated() {
   [ -z "$(ls temporary)" ]
 }
 
+# bats test_tags=night
 @test "frames whose pixels are freed while they wait come from the middle of the video, too" {
   make_video large.mp4 14 "testsrc2=size=2688x1536:rate=2"
   run --separate-stderr vfm-clip --dry-run large.mp4

@@ -103,6 +103,7 @@ kept() {
   [[ $stderr == *"no device is left for made_stage: 'a': it was made to"* ]]
 }
 
+# bats test_tags=night
 @test "--progress and VFM_SHARE_REPORT show the GPUs: how many are busy, and which is left out" {
   made_items 30 0.1 >items.jsonl
   VFM_SLOTS=8 VFM_SHARE=share VFM_SHARE_REPORT=page.html "$MADE" items.jsonl --gpus a:10,b:10 --model 6 --fails b:2 --progress \

@@ -193,7 +193,8 @@ many_packed() {
   [ -e first ] || first_folder
   mkdir "$1"
   cp -r first "$1/first"
-  "${VFM_BUILD:?}/tests/bench/many_packed" "$1" "$1" "$2"
+  [ -x "${VFM_BUILD:?}/tests/bench/many_packed" ] || ninja -C "$VFM_BUILD" tests/bench/many_packed >/dev/null
+  "$VFM_BUILD/tests/bench/many_packed" "$1" "$1" "$2"
 }
 
 # other_program FILE: one that writes FILE and does not come to an end; let_go, and it has died.

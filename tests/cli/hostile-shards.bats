@@ -49,7 +49,9 @@ through() {
   [ ! -s bad ]
 }
 
+# bats test_tags=night
 @test "hostile shards through vfm-caption" { through vfm-caption -j1 --sidecars ..; }
+# bats test_tags=night
 @test "hostile shards through vfm-embed" { through vfm-embed -j1; }
 @test "hostile shards through vfm-shard" { through vfm-shard -j1 --keep-duplicates; }
 @test "hostile shards through vfm-pack" { through vfm-pack -j1 --size 32 --frames 1 --windows middle; }
@@ -103,6 +105,7 @@ open("foreign.tar.idx", "wb").write(struct.pack("<7Q", *[m.offset for m in membe
 PY
 }
 
+# bats test_tags=night
 @test "vfm-shard: an index with a number that changed is made anew, and no sample lacks a member" {
   indexed_tar
   shard() { vfm-shard -j1 --keep-duplicates -o "$1" foreign.tar >"$1.jsonl" 2>"$1.err"; }

@@ -21,6 +21,7 @@ bats_require_minimum_version 1.5.0
   [ "$(tree_hash out)" = "$(tree_hash all)" ]
 }
 
+# bats test_tags=night
 @test "sixteen decoders that hang are left behind; one more ends the run" {
   copies asleep.mp4 18
   bad vfm-clip shots -j16 --timeout 1s n?.mp4 n1[0-6].mp4 wide.mp4
@@ -51,6 +52,7 @@ bats_require_minimum_version 1.5.0
   [ "$got" -eq 143 ]
 }
 
+# bats test_tags=night
 @test "a sample that took too long is tried again with another --timeout" {
   local tool name
   tar --format=ustar -chf shard.tar asleep.mp4 wide.mp4
@@ -68,6 +70,7 @@ bats_require_minimum_version 1.5.0
   done
 }
 
+# bats test_tags=night
 @test "a decoder that gives pictures without end is left at what its file can hold, also one that is apart" {
   local how
   for how in "" --isolate; do
@@ -127,6 +130,7 @@ END
   done
 }
 
+# bats test_tags=night
 @test "a picture that took too long is tried again, and the others of its batch are there" {
   local name
   for name in asleep wide; do quiet_ffmpeg -i $name.mp4 -frames:v 1 $name.png; done
@@ -177,13 +181,14 @@ words.srt format" ]
 @test "hundreds of damaged files: no crash, no hang, and each is cut or has a code" {
   load hostile
   "$BATS_TEST_DIRNAME/media-seeds" seeds
-  damaged_media 0 300
-  damaged_members 300 40
+  damaged_media 0 150
+  damaged_members 300 20
   whole_shards
-  damaged_shards 0 40
+  damaged_shards 0 20
   damaged_lists 0 20
 }
 
+# bats test_tags=night
 @test "damaged files, each in a process of its own: the same clips and the same codes" {
   isolates
   load hostile

@@ -65,6 +65,7 @@ changing() {
 # codes_of DIR: as codes, whatever the tool names the file; none where nothing was skipped.
 codes_of() { cat "$1"/*errors.jsonl 2>/dev/null | jq -r '[.input, .code] | join(" ")' | sort; }
 
+# bats test_tags=night
 @test "--isolate: pictures that change in the middle in size, pixels, rate and turn give the same clips" {
   isolates
   local how clips
@@ -99,6 +100,7 @@ codes_of() { cat "$1"/*errors.jsonl 2>/dev/null | jq -r '[.input, .code] | join(
   done
 }
 
+# bats test_tags=night
 @test "--isolate: pictures whose data end too early are the same, whichever codec does not notice" {
   isolates
   local codec
@@ -179,6 +181,7 @@ helper_at_work() {
   [[ "$(cat m)" = *'"source":"wide.mp4"'*'"kind":"end"'* ]]
 }
 
+# bats test_tags=night
 @test "--isolate: what starts decoders is started again eight times" {
   isolates
   local pid got=0 i
@@ -214,6 +217,7 @@ helper_at_work() {
   false
 }
 
+# bats test_tags=night
 @test "--isolate: one that says for ever that it gets on is ended, too" {
   isolates
   bad vfm-clip -j1 --isolate --timeout 0.3s -o out lively.mp4

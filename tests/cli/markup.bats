@@ -118,6 +118,7 @@ END
   page p.html
 }
 
+# bats test_tags=night
 @test "folders, prompts and captions in the pages of vfm-train and vfm-generate" {
   local run=$'<script>alert(1)<\e[2J\xe2\x80\xae"onload=' prompt='<img src=x onerror="alert(1)"></figcaption><script>'
   printf '%s\0' "${names[@]:0:3}" | vfm-clip -0 -o out - | vfm-caption | vfm-embed | vfm-shard -o dataset >shards.jsonl
@@ -130,6 +131,7 @@ END
   page g.html "$prompt" "${captions[0]}" "[31mred 0m $(printf '\xe2\x80\xaeleft \xd7\xa9\xd7\x9c\xe2\x80\x8f')"
 }
 
+# bats test_tags=night
 @test "a name that is no UTF-8: an input is skipped and recorded, in every tool; an output is refused" {
   local tool bad
   bad=$(printf 'caf\xe9')

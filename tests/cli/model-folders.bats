@@ -46,6 +46,7 @@ pipeline() {
     --args "${@:3}" >"$1/model_index.json"
 }
 
+# bats test_tags=night
 @test "a model of a family that does not work here is refused by its name, and what works is said" {
   # A pipeline is refused by its class, whatever of it is there.
   pipeline predict2 Cosmos2VideoToWorldPipeline transformer vae scheduler
@@ -89,6 +90,7 @@ predict2_network() {
     "patch_size": [1, 2, 2], "extra_pos_embed_type": null, "rope_scale": '"$1"'}'
 }
 
+# bats test_tags=night
 @test "a network of Cosmos-Predict2 is not taken for one of Cosmos-1.0, whose class it has" {
   mkdir net
   for scale in '[1.0, 4.0, 4.0]' '[1, 3, 3]' '[0.8333333333333334, 2.0, 2.0]'; do
@@ -116,6 +118,7 @@ predict2_network() {
   [[ "$output" == *"'net' has no weights"* ]]
 }
 
+# bats test_tags=night
 @test "a relative of Wan is not taken for Wan, whose class it has" {
   # wan_network FIELDS: its config.json.
   wan_network() {
@@ -136,6 +139,7 @@ predict2_network() {
     vfm-generate --model wan -o out x
 }
 
+# bats test_tags=night
 @test "a name on a hub is no folder: nothing is downloaded, and what to do is said" {
   every_tool "no such model folder: 'nvidia/Cosmos-1.0-Diffusion-7B-Text2World'; if that is a name on a hub: nothing is downloaded here" \
     nvidia/Cosmos-1.0-Diffusion-7B-Text2World

@@ -98,6 +98,7 @@ statuses() { echo "$status_caption $status_embed $status_shard $status_pack"; }
   [ "$(keys lat/train/hole.tar)" = "a z " ]
 }
 
+# bats test_tags=night
 @test "a list of files: a member of 1.1 GiB is not taken into memory before its size is looked at" {
   vfm-clip --into files -o files "$MEDIA/clips/k1.mp4" >files.jsonl
   list=$(jq -r '.path // empty' files.jsonl)
@@ -112,6 +113,7 @@ statuses() { echo "$status_caption $status_embed $status_shard $status_pack"; }
   [ "$(cat peak)" -lt 500 ]
 }
 
+# bats test_tags=night
 @test "--max-member: what is larger is passed over; with a larger limit the column is remade" {
   large=$(stat -c %s "$MEDIA/clips/k5.mp4")
   cp "$MEDIA/foreign.tar" f.tar
@@ -149,6 +151,7 @@ statuses() { echo "$status_caption $status_embed $status_shard $status_pack"; }
   [ "$(keys lat/train/good.tar)" = "k1 k2 k3 k4 k5 " ]
 }
 
+# bats test_tags=night
 @test "keys of others: the name that a sample had stays with it, with --rekey too" {
   mkdir -p f/day
   cp "$MEDIA/clips/k1.mp4" "f/day/a b.mp4"
@@ -195,6 +198,7 @@ day/c" ]
   [ "$(tar -xOf x.caption.tar m.json | jq -r .caption_source)" = none ]
 }
 
+# bats test_tags=night
 @test "sizes, rates and lengths of others' videos are recorded by who decodes them: bins and filters work" {
   cp "$MEDIA/foreign.tar" f.tar
   vfm-embed f.tar >embed.jsonl

@@ -75,6 +75,7 @@ four_at_once() { at_once 4 -j4 "$@"; }
   [ "$(most_at_once log)" -eq 4 ]
 }
 
+# bats test_tags=night
 @test "a stage that is stopped is named and passed by, and has slots again when it goes on" {
   made_items 2 0 >items.jsonl
   export VFM_SLOTS=2
@@ -238,6 +239,7 @@ four_at_once() { at_once 4 -j4 "$@"; }
   [ ! -e slots ]
 }
 
+# bats test_tags=night
 @test "--progress shows all programs of the pipe, once, and the bottleneck; VFM_SHARE_REPORT writes a page of them" {
   made_items 12 0.05 0.02 0.12 >items.jsonl
   export VFM_SLOTS=4

@@ -148,6 +148,7 @@ watched() {
   [[ "$output" = *'"source":"plain.mp4"'* ]]
 }
 
+# bats test_tags=night
 @test "a server that sends bytes without end, and no packet, is given up after ten times --timeout" {
   cat >endless.py <<'PY'
 import os, socket
@@ -214,6 +215,7 @@ PY
   [ "$(jq -r .code embedded/embed-errors.jsonl | sort -u)" = limit ]
 }
 
+# bats test_tags=night
 @test "a picture that is too large for FFmpeg at any --max-pixels is refused as one above it" {
   mkdir pictures
   "$BATS_TEST_DIRNAME/promise-pictures" pictures 30000
@@ -228,6 +230,7 @@ PY
   [[ "$stderr" = *"has pictures of 30000x30000, more pixels than FFmpeg decodes"* ]]
 }
 
+# bats test_tags=night
 @test "a picture's file of more than 1 GiB is refused before it is read" {
   quiet_ffmpeg -f lavfi -i testsrc2=size=64x48 -frames:v 1 small.png
   cp small.png long.png
@@ -306,6 +309,7 @@ PY
   fi
 }
 
+# bats test_tags=night
 @test "a full disk ends the run at once, in every tool, and the same command goes on" {
   for i in $(seq 9); do make_video "v$i.mp4" 1 "testsrc=size=64x48:rate=12,hue=h=$i*30"; done
   vfm-clip -o whole v?.mp4 >whole.jsonl
@@ -357,6 +361,7 @@ PY
   [ "$(tail -n 1 peak)" -lt $((1 << 20)) ]
 }
 
+# bats test_tags=night
 @test "a file whose index has the same bytes again and again gives no more pictures than it can hold" {
   quiet_ffmpeg -f lavfi -i testsrc=size=16x16:rate=25 -vf scale=2x2 -frames:v 128 -pix_fmt gray -c:v rawvideo plain.mov
   "$BATS_TEST_DIRNAME/promise-frames" plain.mov again.mov 127 4 200
@@ -367,6 +372,7 @@ PY
   [[ "$output" = *'"path":"plain.mov"'* ]]
 }
 
+# bats test_tags=night
 @test "every codec's header is held against --max-pixels before a picture is decoded" {
   local codec
   for codec in libx264 libx265 libvpx-vp9 libsvtav1 mpeg4 mjpeg ffv1 png; do
@@ -381,6 +387,7 @@ PY
 }
 pixels() { case $1 in mjpeg) echo yuvj420p ;; png) echo rgb24 ;; *) echo yuv420p ;; esac; }
 
+# bats test_tags=night
 @test "a stream that comes late is held against --max-pixels too" {
   quiet_ffmpeg -f lavfi -i testsrc2=size=1920x1088:rate=12 -t 0.5 -c:v libx264 -preset ultrafast -pix_fmt yuv420p late.flv
   quiet_ffmpeg -i late.flv -c:v mpeg2video -r 24 late.mpg

@@ -94,6 +94,7 @@ END
   [ "$status" -eq 1 ]
 }
 
+# bats test_tags=night
 @test "fine-tuning: the same without statistics of latents, without a negative prompt, and of longer clips" {
   tr -d '\n' <cosmos/vae/config.json | sed 's/"latents_\(mean\|std\)": *\[[^]]*\]/"latents_\1": null/g' >config.json
   mv config.json cosmos/vae/
@@ -141,6 +142,7 @@ END
   [ ! -s said ]
 }
 
+# bats test_tags=night
 @test "a run's export is a pipeline that makes the clips of the run" {
   ffmpeg -v error -f lavfi -i testsrc=s=96x64:r=30:d=1 -c:v libx264 -pix_fmt yuv420p drawn.mp4
   vfm-clip drawn.mp4 --min-length 0.3s -o clips | vfm-caption | vfm-embed --text cosmos --device cpu |
@@ -181,6 +183,7 @@ END
   [ ! -e other ]
 }
 
+# bats test_tags=night
 @test "a pipeline of flow matching is trained on, and so is its export" {
   ffmpeg -v error -f lavfi -i testsrc=s=96x64:r=30:d=1 -c:v libx264 -pix_fmt yuv420p drawn.mp4
   vfm-clip drawn.mp4 --min-length 0.3s -o clips | vfm-caption | vfm-embed --text cosmos --device cpu |
@@ -213,6 +216,7 @@ END
   cmp whole/fox.mp4 clips/fox.mp4
 }
 
+# bats test_tags=night
 @test "--compute reaches the tokenizer, in one stage and in two, and the record tells it" {
   of() { jq -c '[.compute, .decoded_in]' <(records "$1"); }
   vfm-generate --model cosmos "${call[@]}" -o whole <<<"$prompt" >whole.jsonl
@@ -232,11 +236,13 @@ END
   [ "$(jq .address <(records low.jsonl))" = "$(jq .address <(records again.jsonl))" ]
 }
 
+# bats test_tags=night
 @test "a dry run reports the memory of text encoder, network and tokenizer" {
   tells_its_memory --model cosmos --size 48x32 --frames 5 --steps 2
   tells_its_memory --model cosmos --size 96x64 --frames 9 --steps 2
 }
 
+# bats test_tags=night
 @test "--tokenizer-memory: the same clip in two stages and in one, as the dry run tells; too little is refused" {
   clip=(--model cosmos --device cpu --size 48x32 --frames 17 --steps 2)
   local prompt='{"prompt":"a red fox crosses a snowy road","name":"fox"}'
@@ -295,6 +301,7 @@ END
   done
 }
 
+# bats test_tags=night
 @test "a part whose weights are no numbers is named" {
   damaged() {  # FILE TENSOR MESSAGE
     cp "$1" whole

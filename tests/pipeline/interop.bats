@@ -38,6 +38,7 @@ python_with_webdataset() {
   grep -q "'av': " seen && grep -q "'image': 1" seen
 }
 
+# bats test_tags=night
 @test "a shard that webdataset wrote is read" {
   python=$(python_with_webdataset) || skip "webdataset cannot be installed from PyPI: no network?"
   "$python" - <<'EOF'
@@ -52,6 +53,7 @@ EOF
   "$python" "$(dirname "$BATS_TEST_FILENAME")/../data/read_shards.py" d | grep -q 'webdataset 1.0.2: 15 samples'
 }
 
+# bats test_tags=night
 @test "load_dataset() finds the shards of datasets and latents by their cards, and Energon its metadata" {
   python=$(python_with_webdataset) || skip "webdataset cannot be installed from PyPI: no network?"
   make_shots a.mp4

@@ -2,11 +2,17 @@
 # The examples of the manual are commands that run, in the order of the page, in a folder with two videos.
 # SPDX-License-Identifier: Apache-2.0
 
-setup() {
-  load ../cli/helpers
-  setup_tools
+load ../cli/helpers
+
+setup_file() {
+  cd "$BATS_FILE_TMPDIR" || return 1
   make_shots a.mp4
   make_video b.mp4 3 "mandelbrot=size=96x64:rate=12"
+}
+
+setup() {
+  setup_tools
+  cp "$BATS_FILE_TMPDIR"/[ab].mp4 .
   echo "a caption" >a.txt
   cp "$VFM_ROOT"/examples/recipes/*.yaml .
   cp -r "$VFM_ROOT/tests/golden/t5/v1_0" t5-11b
@@ -63,6 +69,7 @@ prepare() {
 }
 @test "vfm-shard(1)" { run_page vfm-shard.1; }
 @test "vfm-shard-report(1)" { run_page vfm-shard-report.1; }
+# bats test_tags=night
 @test "vfm-pack(1)" {
   mkdir Cosmos-1.0-Diffusion-7B-Text2World
   cp -r "$VFM_ROOT/tests/golden/cosmos_vae" Cosmos-1.0-Diffusion-7B-Text2World/vae
@@ -71,21 +78,26 @@ prepare() {
   run_page vfm-pack.1
 }
 @test "vfm-pack-plan(1)" { run_page vfm-pack-plan.1; }
+# bats test_tags=night
 @test "vfm-train(1), vfm-train-export(1) and vfm-train-recipe(1)" {
   run_page vfm-train.1
   run_page vfm-train-export.1
   run_page vfm-train-recipe.1
 }
+# bats test_tags=night
 @test "vfm-train-check(1)" {
   needs_mpi
   run_page vfm-train-check.1
 }
 @test "vfm-train-cost(1)" { run_page vfm-train-cost.1; }
+# bats test_tags=night
 @test "vfm-train-plan(1)" { run_page vfm-train-plan.1; }
+# bats test_tags=night
 @test "vfm-train-calibrate(1)" {
   needs_mpi
   run_page vfm-train-calibrate.1
 }
+# bats test_tags=night
 @test "vfm-generate(1), vfm-generate-decode(1) and vfm-generate-cost(1)" {
   prepare
   vfm-train quickstart.yaml train.steps=2 --data latents -o run >/dev/null

@@ -44,6 +44,7 @@ fall() {
   jq -s 'map(.loss) | last / first' "$1/metrics.jsonl"
 }
 
+# bats test_tags=night
 @test "a spatial and temporal transformer learns, and draws a clip" {
   vfm-train common.yaml model.type=stdit model.adaln_lora_dim=8 \
     --data "$BATS_FILE_TMPDIR/latents" -o run
@@ -56,6 +57,7 @@ fall() {
   tells_its_memory --model run --steps 1 --size 256x256
 }
 
+# bats test_tags=night
 @test "by flow matching each of them learns, and draws a clip" {
   while read -r type more; do
     vfm-train common.yaml model.type="$type" $more diffusion.process=flow diffusion.shift=2 train.steps=120 \
@@ -91,6 +93,7 @@ END
   tells_its_memory --model run --steps 1 --size 256x256
 }
 
+# bats test_tags=night
 @test "an autoregressive decoder learns, and writes a clip, code after code" {
   cat >decoder.yaml <<'END'
 model:

@@ -38,6 +38,7 @@ curate() {
   [ -s out/latents/latents.json ]
 }
 
+# bats test_tags=night
 @test "the whole pipe gives the same bytes with -j1 and -j4" {
   corpus raw
   (mkdir a && cd a && ln -s ../raw raw && curate raw out -j1 >manifest)
@@ -46,6 +47,7 @@ curate() {
   [ "$(tree_hash a/out)" = "$(tree_hash b/out)" ]
 }
 
+# bats test_tags=night
 @test "the pipe killed at random and run again ends with the same bytes" {
   corpus raw
   mkdir good bad
@@ -59,6 +61,7 @@ curate() {
   [ "$(tree_hash out)" = "$(tree_hash ../good/out)" ]
 }
 
+# bats test_tags=night
 @test "a manifest is read in any folder, and what is made from there is as if it were made here" {
   corpus raw
   mkdir kept elsewhere
@@ -106,6 +109,7 @@ again() {
   mv after before
 }
 
+# bats test_tags=night
 @test "make does again what follows from a video that came, was touched, went or was renamed, and nothing else" {
   corpus raw
   again first
@@ -147,6 +151,7 @@ again() {
   [ "$status" -eq 0 ]
 }
 
+# bats test_tags=night
 @test "make goes on without a video that cannot be used, tells it, and then does nothing" {
   corpus raw
   again first
@@ -172,6 +177,7 @@ again() {
   [ ! -e out/clips/errors.jsonl ]
 }
 
+# bats test_tags=night
 @test "make ends where a tool fails or is killed, and keeps no list of it" {
   # Nothing at all can be used: no list for the tools behind.
   mkdir none bin
@@ -202,6 +208,7 @@ END
   [ -s out/latents.jsonl ]
 }
 
+# bats test_tags=night
 @test "make takes videos of any name" {
   corpus raw
   local odd=$'raw/my holiday: #1; (a) \'b\' "c" $HOME %d\n=.mp4' text='a caption with a name of its own'
@@ -224,6 +231,7 @@ END
   run ! grep -q holiday out/*.jsonl
 }
 
+# bats test_tags=night
 @test "make that is killed with its tool goes on where it was" {
   corpus raw
   mkdir bin
@@ -249,6 +257,7 @@ END
   done
 }
 
+# bats test_tags=night
 @test "what --without takes out of a dataset leaves its latents, and nothing before it is done again" {
   corpus raw
   vfm-clip raw/*.mp4 -o clips | vfm-caption | vfm-embed >m.jsonl
@@ -280,6 +289,7 @@ END
   [ -s out/latents/latents.json ]
 }
 
+# bats test_tags=night
 @test "a descriptor that the shell closed gets no file of a tool" {
   local status
   corpus raw

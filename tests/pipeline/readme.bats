@@ -37,6 +37,7 @@ run_commands() {
   [ "$(find videos -name '*.mp4' | wc -l)" -eq 1 ]
 }
 
+# bats test_tags=night
 @test "README's recipes run in its order" {
   needs_mpi
   vfm-embed --version | grep -q FAISS || skip "built without FAISS"

@@ -3,6 +3,8 @@
 # diffusers' values, and here vfm's are compared with them.
 # SPDX-License-Identifier: Apache-2.0
 
+# bats file_tags=night
+
 load ../cli/helpers
 
 setup_file() {

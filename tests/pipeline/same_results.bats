@@ -51,6 +51,7 @@ END
   [[ $output == *help-pack.out* && $output != *help-clip* ]]
 }
 
+# bats test_tags=night
 @test "a record is kept to, and names what differs and other inputs" {
   grep -qw avx2 /proc/cpuinfo || skip "this processor has no AVX2"
   "$SAME" --only curate --record record "$VFM_BIN"

@@ -81,6 +81,7 @@ END
   diff <(whole one) <(whole out)
 }
 
+# bats test_tags=night
 @test "jobs that claim parts do them all, and one that was cancelled loses nothing" {
   list claimed 9
   local first

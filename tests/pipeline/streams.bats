@@ -108,6 +108,7 @@ kill_clip() {
   [ "$(tree_hash latents)" = "$(tree_hash ../whole/latents)" ]
 }
 
+# bats test_tags=night
 @test "no input is an error in every tool: status 1, no end, and nothing that looks complete" {
   corpus raw
   vfm-clip raw/v0.mp4 -o clips | vfm-caption | vfm-embed | vfm-shard -o dataset |
@@ -326,7 +327,7 @@ fails_with() {
   [ "$status" -eq 2 ]
   [[ "$output" != *'"kind":"end"'* ]]
   for signal in TERM KILL; do
-    vfm-clip a.mp4 - -o clips >out < <(sleep 60) 3>&- &
+    vfm-clip a.mp4 - -o clips >out < <(exec sleep 60 3>&-) 3>&- &
     until [ -s out ] && [ "$(wc -l <out)" -eq 2 ]; do sleep 0.02; done
     kill -$signal $!
     wait $! || true

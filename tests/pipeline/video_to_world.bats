@@ -85,6 +85,7 @@ apart() {
   jq -e '.condition_frames == 1' <(records short.jsonl)
 }
 
+# bats test_tags=night
 @test "what is given comes out as it is of a model of flow matching" {
   vfm-train "$BATS_FILE_TMPDIR/tiny.yaml" diffusion.process=flow --data "$BATS_FILE_TMPDIR/latents" -o flow
   jq -s -e 'map(.loss | values) | last < 0.8 * first' flow/metrics.jsonl
@@ -93,6 +94,7 @@ apart() {
   [ "$(apart "$(jq -r .path <(records left.jsonl))" "$BATS_FILE_TMPDIR/left.png")" -le 20 ]
 }
 
+# bats test_tags=night
 @test "a condition of another size is resized as diffusers' image processor does it" {
   quiet_ffmpeg -f lavfi -i testsrc2=size=76x50 -frames:v 1 -pix_fmt rgb24 -f rawvideo large.rgb
   "$BATS_TEST_DIRNAME/pillow-lanczos" 76 50 32 32 <large.rgb >small.rgb
@@ -105,6 +107,7 @@ apart() {
   cmp large/*.mp4 small/*.mp4
 }
 
+# bats test_tags=night
 @test "a playlist, or a picture of more than 64 M pixels, is not taken as a condition" {
   printf '#EXTM3U\n#EXT-X-TARGETDURATION:5\n#EXTINF:5,\n%s/left.png\n#EXT-X-ENDLIST\n' "$BATS_FILE_TMPDIR" >given.mp4
   run vfm-generate --model "$run" --steps 2 --size 32x32 --frames 17 --condition given.mp4 -o out 'a red circle'

@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # From clips to clips with the parts of a Wan: packed by its VAE, trained by flow matching, generated, exported.
 # SPDX-License-Identifier: Apache-2.0
+
+# bats file_tags=night
 bats_require_minimum_version 1.5.0
 
 setup() {

@@ -102,6 +102,7 @@ written() {
   vfm-caption --force --from model:model "${of[@]}" --max-tokens 6 --seed 3 --temperature 1 --logprobs "$1.tar" >/dev/null
 }
 
+# bats test_tags=night
 @test "what a model wrote with its tokens kept is scored without showing it the clip again" {
   of=(--frame-tokens 4)
   written a c1=x c2=x

@@ -62,6 +62,7 @@ one." >long.txt
   [[ "$stderr" = *"no answer 'facts': the answer"* ]]
 }
 
+# bats test_tags=night
 @test "a text that the server cut is marked and counted, also when it was paid before" {
   shard a red green
   serve cut 400

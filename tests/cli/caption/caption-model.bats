@@ -49,6 +49,7 @@ ask() { vfm-caption --from "${FROM:-model:model}" --frame-tokens 4 --max-tokens 
   [ -n "$(field coded/a.caption.tar c1 .caption)" ]
 }
 
+# bats test_tags=night
 @test "llama.cpp's files beside those of Hugging Face are a model, and its captions those of their numbers" {
   local golden=$VFM_ROOT/tests/golden/gguf
   clip_shard a c1 c2 c3
@@ -150,6 +151,7 @@ ask() { vfm-caption --from "${FROM:-model:model}" --frame-tokens 4 --max-tokens 
   grep -q "c2 of 'a.tar'.*no answer 'facts', asked 3 times" caption-errors.jsonl
 }
 
+# bats test_tags=night
 @test "what is drawn is drawn again by the same seed alone" {
   clip_shard a c1
   for out in first again; do ask --temperature 1.5 --top-p 0.95 --seed 3 -o "$out" a.tar >/dev/null; done

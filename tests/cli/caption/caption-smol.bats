@@ -36,6 +36,7 @@ ask() { vfm-caption --from "model:${MODEL:-model}" --max-tokens 6 "$@"; }
   [ "$(field more/c.caption.tar c2 .caption)" != "$(field c.caption.tar c2 .caption)" ]
 }
 
+# bats test_tags=night
 @test "windows, further questions, schemas, drawing, bf16 and int8 are there with SmolVLM2, too" {
   echo '{"type":"object"}' >schema.json
   run --separate-stderr ask --window 16 --fps 3 --also short="In ten words." --also facts="Which?" --schema facts=schema.json a.tar

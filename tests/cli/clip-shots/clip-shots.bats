@@ -112,6 +112,7 @@ at_frames() {
       grep -o '[0-9][0-9]*' | sed -n '1p;19p;37p') | awk '{ print ($1 - $2) ^ 2 <= 1 ? "at" : $0 }' | paste -sd ' '
 }
 
+# bats test_tags=night
 @test "chapters begin with their frames, also where sound comes before the picture" {
   local video
   quiet_ffmpeg -itsoffset 0.25 -i shots.mp4 -f lavfi -i sine=duration=5 -map 0 -map 1 -c:v copy -c:a aac \
@@ -135,6 +136,7 @@ at_frames() {
   [[ "$stderr" == "vfm-clip: 'vfr.mkv' has no constant frame rate: the timecodes "*" count frames at "*" and are not its times"* ]]
 }
 
+# bats test_tags=night
 @test "--thresholds: from one decoding what each --threshold finds" {
   make_video restless.mp4 2 "mandelbrot=size=96x64:rate=12"
   for list in 0.05:0.2:0.05 0.15,0.05,0.3; do

@@ -54,6 +54,7 @@ paths() { records | jq -r .path; }
   [ "$(jq -r .duplicate_of looks/sources.jsonl | grep -c other-minute)" -eq 0 ]
 }
 
+# bats test_tags=night
 @test "a part is found in which hardly more than something small and far away moves" {
   far() { # FILE SECONDS WAY
     quiet_ffmpeg -f lavfi -i "gradients=s=320x192:rate=12:speed=0.00001:n=6:seed=7" -filter_complex \

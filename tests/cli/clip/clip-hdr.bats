@@ -99,6 +99,7 @@ none
 none" ]
 }
 
+# bats test_tags=night
 @test "--keep-hdr with each encoder of 10 bits, and with one that has none" {
   local encoder
   for encoder in libx264 libsvtav1 libvpx-vp9 ffv1; do
@@ -124,6 +125,7 @@ none" ]
   [ ! -e none ]
 }
 
+# bats test_tags=night
 @test "--keep-hdr with --scale, --fps, --crop, --stride, interlaced video, RGB and other depths" {
   vfm-clip -q --keep-hdr pq.mp4 -o small --scale 512x-2 --fps 5 --verify >/dev/null
   only_clip small
@@ -157,6 +159,7 @@ none" ]
   done
 }
 
+# bats test_tags=night
 @test "--keep-hdr changes no byte of the clips of SDR, nor where shots begin" {
   vfm-clip -q sdr.mp4 -o without >without.jsonl
   vfm-clip -q --keep-hdr sdr.mp4 -o with >with.jsonl
@@ -173,6 +176,7 @@ none" ]
   [ "$(tar -tf kept/*.tar | sort)" != "$(tar -tf mapped/*.tar | sort)" ]
 }
 
+# bats test_tags=night
 @test "with or without --keep-hdr the clips are made again, and the same once more is nothing; -j changes no byte" {
   vfm-clip -q pq.mp4 hlg.mp4 -o out >/dev/null
   vfm-clip -q pq.mp4 hlg.mp4 -o mapped >/dev/null
@@ -187,6 +191,7 @@ none" ]
   [ "$only_clip_depth" -eq 8 ]
 }
 
+# bats test_tags=night
 @test "the tools behind tone-map kept clips as they do HDR sources" {
   vfm-clip -q --quality 4 pq.mp4 -o mapped --stride 0.6s | vfm-caption | vfm-embed >mapped.jsonl
   vfm-clip -q --quality 4 --keep-hdr pq.mp4 -o kept --stride 0.6s | vfm-caption | vfm-embed >kept.jsonl
@@ -214,6 +219,7 @@ assert mean < 0.03 * size
 PYTHON
 }
 
+# bats test_tags=night
 @test "the peak for tone mapping is the container's where the pictures say none" {
   # VP9 itself has no place for it.
   vfm-clip -q --keep-hdr --encoder libvpx-vp9 pq.mp4 -o vp9 >/dev/null

@@ -72,6 +72,7 @@ END
   [ "$(wc -l <out/errors.jsonl)" -eq 2 ]
 }
 
+# bats test_tags=night
 @test "among five thousand inputs the same contents are used once, and no temporary file is left" {
   python3 - <<'PY'
 import os, struct

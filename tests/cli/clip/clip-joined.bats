@@ -73,6 +73,7 @@ join() { vfm-clip --into joined -v -o clips "$@" >made.jsonl 2>said; }
   diff <(records other.jsonl) <(records made.jsonl)
 }
 
+# bats test_tags=night
 @test "the shards of a batch are bounded, and their bytes are those of any -j" {
   local options=(--shard-size 180KiB --scale 192x-2 --quality 0)
   vfm-clip "${options[@]}" --into joined -j1 -o one v?.mp4 >/dev/null

@@ -33,6 +33,7 @@ path_in() { basename "$(records "$1" | jq -r .path)"; }
   [ "$(read_of large.mp4)" -eq 1 ]
 }
 
+# bats test_tags=night
 @test "a source that changed is read, though size and time of change are the same" {
   local before
   cp -rL noted clips

@@ -31,6 +31,7 @@ clips() {
 # holds CONDITION: of jq, about all.json.
 holds() { jq -e "$1" all.json >/dev/null || { echo "not so: $1"; jq -c 'map_values(del(.source_hash))' all.json; return 1; }; }
 
+# bats test_tags=night
 @test "pictures: each fault is seen where it is, and not in the clean scene" {
   clips scene.mp4 titled.mp4 logo.mp4 doubled.mp4 combed.mp4 blocks.avi
   holds '.titled.text_area > 0.02 and .titled.text_area < 0.3 and .scene.text_area < 0.005'
@@ -55,6 +56,7 @@ holds() { jq -e "$1" all.json >/dev/null || { echo "not so: $1"; jq -c 'map_valu
   holds '[.scene.loudness, .scene.silence, .scene.speech] == [null, null, null]'
 }
 
+# bats test_tags=night
 @test "sound: loudness is that of FFmpeg's ebur128, silence and speech are told; the same bytes at any -j" {
   clips speech.mkv noise.mkv
   holds '.speech.speech > 2 * .noise.speech and .speech.speech > 0.3'

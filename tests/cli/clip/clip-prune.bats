@@ -70,6 +70,7 @@ two_folders() {
   done
 }
 
+# bats test_tags=night
 @test "--prune leaves a picture that is in another batch now, and what the input names itself" {
   local names
   for names in "" --readable-names; do

@@ -94,6 +94,7 @@ END
   [ "$(tree_hash out)" = "$(tree_hash whole)" ]
 }
 
+# bats test_tags=night
 @test "whole shards of a killed run that hold other clips are not kept" {
   vfm-clip shots.mp4 -o whole --shard-size 9000 >/dev/null
   local name stride
@@ -145,6 +146,7 @@ END
   done
 }
 
+# bats test_tags=night
 @test "what another program makes is waited for and taken, or made if that one dies" {
   local format name
   for format in shards files; do

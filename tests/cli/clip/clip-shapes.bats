@@ -87,6 +87,7 @@ END
   done
 }
 
+# bats test_tags=night
 @test "--spans takes what vfm-clip shots prints, in each format, and PySceneDetect's list" {
   vfm-clip shots shots.mp4 vfr.mkv late.ts >list.json
   vfm-clip shots --format csv shots.mp4 vfr.mkv late.ts >list.csv
@@ -207,6 +208,7 @@ END
   [[ "$(facts words crop)" = 128x50+0+12* ]]
 }
 
+# bats test_tags=night
 @test "-j and kills change no byte of any of these" {
   printf 'shots.mp4,0.5,1.5\nvfr.mkv,1,3\nshots.mp4,1,2\nvfr.mkv,0,4\nodd.mp4,0,1\n' >spans.csv
   same_for_any_jobs shots.mp4 vfr.mkv odd.mp4 --spans spans.csv --shard-size 9000
@@ -275,6 +277,7 @@ END
   done
 }
 
+# bats test_tags=night
 @test "-v has a line a video, and progress shows the place in a long film" {
   run --separate-stderr vfm-clip shots.mp4 one.mp4 -o out -v
   [[ "$stderr" =~ "vfm-clip: 'shots.mp4': 3 shots, 3 clips, 4.5s of video in "[0-9.]+s ]]

@@ -118,6 +118,7 @@ check_copies() {
   [ "$(find left -name '*.tar' -not -newermt 2002-01-01 | wc -l)" -eq 2 ]
 }
 
+# bats test_tags=night
 @test "other parameter sets are copied around, in a run that was broken off, too" {
   # In seconds 20 to 40; behind them a run that goes on seeks.
   for colors in bt709 smpte170m; do
@@ -138,6 +139,7 @@ check_copies() {
   [ "$(tree_hash whole)" = "$(tree_hash left)" ]
 }
 
+# bats test_tags=night
 @test "HEVC, VP9 and AV1 are copied, too, and open groups of pictures" {
   x265=keyint=10:min-keyint=10:scenecut=0:bframes=3:log-level=none
   by_time >sources <<END
@@ -192,6 +194,7 @@ END
   [ "$(facts '"\(.verified) \(.not_copied) \(.frames_copied > 10)"' | uniq)" = "true null true" ]
 }
 
+# bats test_tags=night
 @test "what cannot be copied is encoded in full, and says why" {
   quiet_ffmpeg -i b.mp4 -an -c:v libx264 -preset ultrafast -pix_fmt yuv444p yuv444.mp4
   quiet_ffmpeg -i b.mp4 -an -c:v mpeg4 -g 10 mpeg4.mp4

@@ -18,6 +18,7 @@ setup_file() {
   [ "$(facts apart shots)" = "1 1 " ]
 }
 
+# bats test_tags=night
 @test "stitching by sound: where it goes on shots are joined sooner, where it breaks they are not" {
   # A second of black between; sound 0 goes on, sound 1 is another one after the black's middle.
   quiet_ffmpeg -f lavfi -i testsrc=size=96x64:rate=12:duration=3 -f lavfi -i anoisesrc=r=16000:c=pink:a=0.05:d=3:seed=1 \

@@ -57,6 +57,7 @@ network() { vfm-clip --min-length 0 --stitch none "$@"; }
   vfm-clip shots --detector-model model --threshold 0.0000001 long.mp4 | jq -se 'any(.[]; .cuts == [] and .frames == 132)'
 }
 
+# bats test_tags=night
 @test "--explain shows a network's probabilities; the list is as without it" {
   local args=(--detector-model model --threshold 0.2)
   vfm-clip shots "${args[@]}" shots.mp4 long.mp4 | records >plain

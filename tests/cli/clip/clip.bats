@@ -171,6 +171,7 @@ setup_file() {
   tar -xOf out/*.tar --wildcards '*.json' | jq -e '.frames <= 12 and .pts_begin > 0' >/dev/null
 }
 
+# bats test_tags=night
 @test "a video of one short shot is a clip before a fade out, however long, and none if another shot comes" {
   local source=testsrc2=s=160x120:r=30 name
   make_video early.mp4 1 "$source:d=1,fade=out:2:10"
@@ -242,6 +243,7 @@ setup_file() {
   diff marks-shots.mp4 marks-late.ts
 }
 
+# bats test_tags=night
 @test "Theora's decoder gives the same pictures with any number of threads" {
   quiet_ffmpeg -f lavfi -i testsrc2=size=320x240:rate=25 -t 3 -c:v libtheora -q:v 6 v.ogv || skip "no Theora encoder"
   for i in 1 2 3; do
@@ -258,6 +260,7 @@ setup_file() {
   [ ! -e out/errors.jsonl ]
 }
 
+# bats test_tags=night
 @test "a view over a plain sky is no fade" {
   quiet_ffmpeg -f lavfi -i color=0x88bbee:s=640x500:r=1 -f lavfi -i mandelbrot=s=640x360:r=1 \
     -filter_complex '[0][1]vstack' -frames:v 1 wall.png

@@ -89,6 +89,7 @@ for number in range(2):
 PY
 }
 
+# bats test_tags=night
 @test "the bytes and answers do not depend on how many threads OpenMP would have" {
   OMP_NUM_THREADS=1 vfm-embed index one -j 2 "$MADE"/*.tar
   OMP_NUM_THREADS=3 vfm-embed index three -j 1 "$MADE"/*.tar
@@ -156,6 +157,7 @@ PY
   done
 }
 
+# bats test_tags=night
 @test "killed at any moment a run leaves the old index or the whole new one, and the same command makes the same bytes" {
   vfm-embed index whole "$MADE"/*.tar
   vfm-embed index old "$MADE"/000000.tar

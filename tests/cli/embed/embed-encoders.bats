@@ -170,6 +170,7 @@ END
   [ ! -e none ]
 }
 
+# bats test_tags=night
 @test "prompts go before captions and queries as the folder or an option has them, and the json keeps them" {
   local plain="$VFM_ROOT/tests/golden/sentences/bert" in="--video none --device cpu"
   make_shard a "k1=red=a red fox" "k2=blue=an owl, at night"
@@ -258,6 +259,7 @@ assert encoder["name"] == "sentence:clip" and encoder["dim"] == 12 and encoder["
   refused t5 "'t5/config.json' has 1.0 TiB, and at most 64.0 MiB are read"
 }
 
+# bats test_tags=night
 @test "headers and tokenizers of very many names are read in a moment" {
   three a
   cp -r "$VFM_ROOT/tests/golden/sentences/bert" many

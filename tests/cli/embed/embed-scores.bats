@@ -61,6 +61,7 @@ END
   [ "$(find dataset -name '*.tar' -exec tar -tf {} \; | grep -c mp4)" -eq 2 ]
 }
 
+# bats test_tags=night
 @test "scores that cannot be are refused before any work; one bad sample costs its own" {
   three a
   clip_model model

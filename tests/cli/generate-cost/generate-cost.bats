@@ -71,6 +71,7 @@ bats_require_minimum_version 1.5.0
   vfm-generate cost -q --device cpu --model "$wide" --fp8 all --frames 1 --size 16384x16384
 }
 
+# bats test_tags=night
 @test "the memory that it tells is what a run takes" {
   clip=(--model "$wide" --device cpu --frames 33 --steps 1 --guidance 0)
   told() { vfm-generate cost "${clip[@]}" --size "$1" -q | jq '.memory_bytes.peak / 1024 | floor'; }
@@ -83,6 +84,7 @@ bats_require_minimum_version 1.5.0
   [ "$((2 * took))" -lt "$((3 * more))" ]
 }
 
+# bats test_tags=night
 @test "the memory that it tells is 0.8 to 1.3 of the program's, of tiny models and of long clips" {
   tells_its_memory --model "$model" --steps 1
   tells_its_memory --model "$model" --steps 1 --size 256x256 --frames 33

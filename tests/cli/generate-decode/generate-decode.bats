@@ -100,6 +100,7 @@ PY
   [ -f "out/$(jq -r .name <(records latents.jsonl)).mp4" ]
 }
 
+# bats test_tags=night
 @test "what memory does not suffice for is recorded, and the next clip is made" {
   vfm-generate "${fast[@]}" --latents-only -o latents 'a red circle' >latents.jsonl
   # Files of 512 MiB, nearly all of it a hole.

@@ -49,6 +49,7 @@ bats_require_minimum_version 1.5.0
   cmp "$(jq -r .path <(records manifest))" "$(jq -r .path <(records again))"
 }
 
+# bats test_tags=night
 @test "noise of a line: the file decides the clip, the record names it, a changed file is refused" {
   python3 - <<'PY'
 import struct
@@ -126,6 +127,7 @@ a, b = (open(name, "rb").read() for name in ("text.y4m", "given.y4m"))
 sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 1))'
 }
 
+# bats test_tags=night
 @test "a model trained on embeddings of another program takes embeddings, and no prompt alone" {
   cp -r "$BATS_FILE_TMPDIR/latents" .
   jq '.text_encoder = {"name": "unknown", "dim": 64}' latents/latents.json >changed

@@ -65,6 +65,7 @@ PY
   done
 }
 
+# bats test_tags=night
 @test "parts by several ranks, each with clips of its own or all with one: files and records of one rank without parts" {
   fast=(--model "$model" --device cpu --guidance 3 --sampler lcm --sigmas 40,2)
   prompts >prompts
@@ -121,7 +122,7 @@ shared() {
     rm -r many
   done < <(by_time <<'LAYOUTS'
 2 cfg=2 cfg=2
-2 cp=2,cp_kind=gather cp=2 gather
+night 2 cp=2,cp_kind=gather cp=2 gather
 night 2 cp=2,cp_kind=ring cp=2 ring
 night 2 tp=2 tp=2
 night 4 cfg=2,cp=2 cfg=2 cp=2 all_to_all
@@ -129,6 +130,7 @@ night 4 cfg=2,cp=2 cfg=2 cp=2 all_to_all
 night 4 cp=4,cp_kind=all_to_all+ring cp=4 all_to_all+ring
 LAYOUTS
   )
+  at_night || return 0
   vfm-generate "${fast[@]}" --compute bf16 --latents-only -o low 'a red circle' >low.jsonl
   shared 4 cfg=2,tp=2 --compute bf16
   jq -en "$(difference low many) < 0.02"
@@ -140,6 +142,7 @@ LAYOUTS
   jq -en "$(difference few many) < 1e-5"
 }
 
+# bats test_tags=night
 @test "shards of the weights change no byte; FP8 on ranks is that of one rank" {
   # A rank of cfg=2 has half of the rows, and products of other sizes may add up in another order. Where a last bit of that
   # decides a rounding to FP8, the latent is other: with AVX2 by 4e-4 of seed 0 and 9e-3 of seed 3, not of 1 and 2.
@@ -268,6 +271,7 @@ LAYOUTS
   diff <(sed 's/"one/"many/g' one.jsonl | records) <(records many.jsonl)
 }
 
+# bats test_tags=night
 @test "the layout that is chosen is told, and is in name and record as if it were asked for" {
   on 2 --parallel auto -v --latents-only -o many 'a red circle' >many.jsonl 2>errors
   cat errors
@@ -288,6 +292,7 @@ LAYOUTS
     ([.[1].predicted.lines[].name] | index("output") != null)' auto.json cfg.json one.json
 }
 
+# bats test_tags=night
 @test "prompts are dealt to ranks that share clips; a record asks for the same again, on the same layout" {
   prompts | on 4 --parallel cfg=2 -o many >many.jsonl || [ $? -eq 1 ]
   [ "$(records many.jsonl | jq -r .prompt | paste -sd,)" = 'a red circle,a blue square,a red circle,a green bar' ]
@@ -351,6 +356,7 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
   done
 }
 
+# bats test_tags=night
 @test "what ranks cannot share is refused before any work, once" {
   refused() {
     run --separate-stderr on "$1" "${@:3}" -o out 'a red circle'
@@ -378,6 +384,7 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
   [ "$(grep -c 'a stream (-o -) is written by one process' <<<"$stderr")" -eq 1 ]
 }
 
+# bats test_tags=night
 @test "what all ranks refuse one says: options, files that they name, the model" {
   refused() {
     run --separate-stderr mpirun -np 4 vfm-generate "${@:2}" 'a red circle'
@@ -421,6 +428,7 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
   done
 }
 
+# bats test_tags=night
 @test "latents are dealt to ranks that decode: files, records and errors of one rank, in its order" {
   prompts | vfm-generate "${fast[@]}" --latents-only -o latents >latents.jsonl || [ $? -eq 1 ]
   { records latents.jsonl; echo none.latents.json; records latents.jsonl | head -n 1; } >lines

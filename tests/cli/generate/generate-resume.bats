@@ -63,8 +63,10 @@ bats_require_minimum_version 1.5.0
 }
 
 @test "killed in the middle of a clip and run again, it goes on after the last kept step, to the same bytes" {
-  for sampler in euler res unipc lcm; do
-    long=(--model "$model" --steps 300 --sampler $sampler --save-every 0)
+  samplers=(unipc)
+  ! at_night || samplers=(euler res unipc lcm)
+  for sampler in "${samplers[@]}"; do
+    long=(--model "$model" --steps 200 --sampler $sampler --save-every 0)
     vfm-generate "${long[@]}" -o whole-$sampler 'a red circle' >whole.jsonl
     [ -z "$(find whole-$sampler -name '*.safetensors')" ]
     vfm-generate "${long[@]}" -o broken-$sampler 'a red circle' >/dev/null 3>&- &
@@ -164,6 +166,7 @@ same_clips() {
 made_in() { vfm-generate "${fast[@]}" -o out <../prompts >"$1" 2>>said "${@:2}"; }
 joined_in() { vfm-shard join out >joined.jsonl; }
 
+# bats test_tags=night
 @test "parts of any number, also by workers or by several commands, give what one command makes" {
   listed >prompts
   in_folder whole made_in out.jsonl || [ $? -eq 1 ]
@@ -196,6 +199,7 @@ joined_in() { vfm-shard join out >joined.jsonl; }
   [ "$(records both/more.jsonl | jq -r .prompt | grep -c 'a yellow star')" -eq 1 ]
 }
 
+# bats test_tags=night
 @test "a killed part is continued by the next command, in the middle of a clip" {
   export VFM_LEASE_SECONDS=2
   seq -f 'a red circle %g' 4 >prompts

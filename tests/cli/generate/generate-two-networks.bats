@@ -91,6 +91,7 @@ other() { run cmp "out-$1/fox.mp4" "out-$2/fox.mp4" && [ "$status" -eq 1 ]; }
   [ "$(jq -r .model_hash <(records first.jsonl))" = "$(jq -r .model_hash <(records high.jsonl))" ]
 }
 
+# bats test_tags=night
 @test "guidance of low levels is an option, and part of the record; the hash is of both networks and the boundary" {
   make two same
   make two equal --guidance-low 3
@@ -198,6 +199,7 @@ other() { run cmp "out-$1/fox.mp4" "out-$2/fox.mp4" && [ "$status" -eq 1 ]; }
   grep -q '^passes  *2 of 2 samples, then 1 of 1 sample$' words
 }
 
+# bats test_tags=night
 @test "ranks that share clips: those of one clip at a time, and of one rank but for rounding" {
   needs_mpi vfm-generate
   on() { mpirun -np 2 vfm-generate --model two "${call[@]}" --parallel cfg=2 "$@"; }

@@ -198,6 +198,7 @@ bats_require_minimum_version 1.5.0
   [ "$(jq -s length out/errors.jsonl)" -eq 4 ]
 }
 
+# bats test_tags=night
 @test "-v says a line a clip; progress shows the place inside of one" {
   run --separate-stderr vfm-generate "${fast[@]}" -v -o out 'a red circle'
   grep -q "'out/a-red-circle-[0-9a-f]*.mp4': 17 frames of 64x64, ready in " <<<"$stderr"

@@ -19,6 +19,7 @@ setup() {
 # frames_of FOLDER: a hash of the only clip's frames.
 frames_of() { ffmpeg -v error -nostdin -i "$1"/*.mp4 -f rawvideo -pix_fmt rgb24 - | sha256sum; }
 
+# bats test_tags=night
 @test "files of a Wan beside each other make the frames of the folder with the same weights" {
   vfm-generate --model wan "${call[@]}" -o one "a red fox" >/dev/null
   vfm-generate --model files "${call[@]}" -o two "a red fox" >record.json

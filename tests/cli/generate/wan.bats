@@ -50,6 +50,7 @@ print(max(abs(x - y) for x, y in zip(a, b)))' frames.rgb "$2"
   refused "the model takes no condition" vfm-generate "${call[@]}" --condition "$clips/image.png" -o none x
 }
 
+# bats test_tags=night
 @test "Wan from an image: by a latent behind a mask, and by the noise level of its frame" {
   local with_image
   with_image=$(jq -c --arg image "$clips/image.png" '.condition = $image' <<<"$prompt")

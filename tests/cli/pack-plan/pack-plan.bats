@@ -66,6 +66,7 @@ latents() { "$BATS_TEST_DIRNAME/../make-latents" latents "$1"; }
   vfm-pack plan --patch 1,4,4 --tokens 2 latents | jq -es 'last.plan | .fill == 1 and (.square_spread | . >= 0.2 and . < 0.3)' >/dev/null
 }
 
+# bats test_tags=night
 @test "a plan of two blocks: each sample once, packs in order, in shards that are not all open at once" {
   many_packed 20000 100
   vfm-pack -q --size 16 -o 20000/out 20000/shards.jsonl >/dev/null
@@ -96,6 +97,7 @@ latents() { "$BATS_TEST_DIRNAME/../make-latents" latents "$1"; }
   [[ "$stderr" == "vfm-pack: 'latents/train/"*".tar.idx' has no sample "*", it has 1"* ]]
 }
 
+# bats test_tags=night
 @test "wrong use ends with status 2, and prints nothing" {
   latents 100
   # refused TEXT ARGUMENT...

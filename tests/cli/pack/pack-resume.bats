@@ -55,6 +55,7 @@ bats_require_minimum_version 1.5.0
   [ "$(tree_hash out)" = "$(tree_hash fresh)" ]
 }
 
+# bats test_tags=night
 @test "a folder of another set is not taken for the set before the input changed" {
   make_shard a a1=test.mp4
   pack -o out a.tar >/dev/null
@@ -144,6 +145,7 @@ bats_require_minimum_version 1.5.0
   [[ "$stderr" == *"the input has no shard"* ]]
 }
 
+# bats test_tags=night
 @test "of finished shards little stays in memory, and the files over them are those of all samples" {
   local count begin end
   for count in 10000 100000; do
@@ -188,6 +190,7 @@ bats_require_minimum_version 1.5.0
   [[ "$stderr" == *"No space left"* ]]
 }
 
+# bats test_tags=night
 @test "one program at a time for latents: the second is refused, and disturbs nothing" {
   make_shard a a1=test.mp4
   pack -o out a.tar >/dev/null

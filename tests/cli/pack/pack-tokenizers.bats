@@ -57,6 +57,7 @@ bats_require_minimum_version 1.5.0
   [[ "$stderr" == *"--tokenizer-memory is for tokenizers from a folder: builtin:wavelet has no network"* ]]
 }
 
+# bats test_tags=night
 @test "Wan's VAE packs clips, with statistics of its own, from its folder or from the authors' weights alone" {
   cp -r "$VFM_ROOT/tests/golden/wan_vae/2.2" vae
   make_shard a a1=test.mp4 a2=red.mp4
@@ -95,6 +96,7 @@ bats_require_minimum_version 1.5.0
   [ ! -e out ]
 }
 
+# bats test_tags=night
 @test "latents that are no numbers, or none of half precision, cost their samples" {
   make_shard a a1=red.mp4 a2=pic.png
   cp -r "$VFM_ROOT/tests/golden/cosmos_vae" vae

@@ -76,6 +76,7 @@ bats_require_minimum_version 1.5.0
   [ "$(npy other/train/a.tar a3.latent.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (144, 6, 6, 10), }" ]
 }
 
+# bats test_tags=night
 @test "windows follow one another over the whole clip, and each frame is counted" {
   ffmpeg -nostdin -loglevel error -y -f lavfi -i "testsrc2=size=64x64:rate=12" -t 5 -c:v libx264 -preset ultrafast \
     -pix_fmt yuv420p "$CLIPS/long.mp4"
@@ -115,6 +116,7 @@ bats_require_minimum_version 1.5.0
   done
 }
 
+# bats test_tags=night
 @test "random crops depend on seed and key alone" {
   make_shard a a1=test.mp4 a2=test.mp4
   pack -o one --crop random --seed 1 a.tar >/dev/null
@@ -126,6 +128,7 @@ bats_require_minimum_version 1.5.0
   [ "$(tar -xOf one/train/a.tar a1.json)" = "$(tar -xOf three/train/b.tar a1.json)" ]
 }
 
+# bats test_tags=night
 @test "the folder of a dataset is its manifest" {
   make_video a.mp4
   make_shots b.mp4
@@ -143,6 +146,7 @@ bats_require_minimum_version 1.5.0
   [[ "$stderr" == *"'dataset' is not a finished dataset of vfm-shard"* ]]
 }
 
+# bats test_tags=night
 @test "the device is chosen once, and a GPU that is not there is no CPU" {
   make_shard a a1=test.mp4 a2=pic.png
   # To the driver this is a machine without a GPU.
@@ -160,6 +164,7 @@ bats_require_minimum_version 1.5.0
   [ "$(tree_hash auto)" = "$(tree_hash cpu)" ]
 }
 
+# bats test_tags=night
 @test "clips may be decoded by a GPU, with the same bytes" {
   make_shard a a1=test.mp4 a2=pic.png
   pack -o none a.tar >/dev/null
@@ -300,6 +305,7 @@ EOF
   done
 }
 
+# bats test_tags=night
 @test "one tar with samples of several splits becomes a tar of each; record and sample must agree" {
   make_shard a a1=test.mp4 a2=red.mp4 a3=short.mp4 a4=tiny.mp4
   sed -i 's/}}$/},"split":"val"}/' a.d/a2.json

@@ -49,10 +49,11 @@ begun() {
 }
 
 @test "stages that run at the same time give the files of one after the other" {
-  local n pid pids
+  local n pid pids numbers=(4)
+  ! at_night || numbers+=(7)
   # Receipts tell the way from a shard to its source.
   mkdir "$BATS_FILE_TMPDIR/two" && cd "$BATS_FILE_TMPDIR/two" || return 1
-  for n in 4 7; do
+  for n in "${numbers[@]}"; do
     rm -rf clips latents
     pids=()
     list $n
@@ -94,6 +95,7 @@ begun() {
   [ "$(done_parts caption)" -eq 1 ]
 }
 
+# bats test_tags=night
 @test "with --waiting, vfm-clip is not further ahead than it may be" {
   list 3
   fails 1 vfm-caption clips --part auto
@@ -110,6 +112,7 @@ begun() {
   [ "$(done_parts clip) $(done_parts caption)" = '3 3' ]
 }
 
+# bats test_tags=night
 @test "what cannot be followed is refused" {
   list 2
   refused --part vfm-caption clips --follow 1h

@@ -29,6 +29,7 @@ made_program() {
   PATH=$PWD/made:$PATH
 }
 
+# bats test_tags=night
 @test "nodes of two kinds do all parts of three stages, with the bytes of one machine" {
   list 4
   local kind i
@@ -62,6 +63,7 @@ made_program() {
   jq -e '.node_kind == ""' out/parts/caption/00002/done.json
 }
 
+# bats test_tags=night
 @test "status --next names the stage of which a part waits, in order of the work" {
   list 2
   [ "$(vfm-caption status out --next clip,caption)" = clip ]

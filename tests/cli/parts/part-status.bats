@@ -71,6 +71,7 @@ lease() {
   [ -z "$(vfm-embed status clips --missing)" ]
 }
 
+# bats test_tags=night
 @test "--report writes a page about all parts" {
   for part in 0 1 2 5; do marker $part; done
   lease 3

@@ -98,6 +98,7 @@ sorted() { records "$@" | sort; }
   diff <(whole "$BATS_FILE_TMPDIR/1/clips" | grep -v errors.jsonl) <(whole clips | grep -v errors.jsonl)
 }
 
+# bats test_tags=night
 @test "commands with --part auto share out the parts" {
   local tool
   mkdir "$BATS_FILE_TMPDIR/auto" && cd "$BATS_FILE_TMPDIR/auto"
@@ -173,6 +174,7 @@ sorted() { records "$@" | sort; }
   diff <(whole "$BATS_FILE_TMPDIR/1/latents") <(whole latents)
 }
 
+# bats test_tags=night
 @test "a program does not go on without parts of one before it" {
   copy_of 3
   rm clips/parts/caption/00001/done.json
@@ -191,6 +193,7 @@ sorted() { records "$@" | sort; }
   [ ! -e again/latents.json ]
 }
 
+# bats test_tags=night
 @test "more videos make more parts, and columns made before them are not complete" {
   copy_of 1
   cp "$MEDIA/large1.mp4" more.mp4
@@ -212,6 +215,7 @@ sorted() { records "$@" | sort; }
   [ "$(wc -l <clips/clips.jsonl)" -eq $(($(wc -l <"$BATS_FILE_TMPDIR/1/clips/clips.jsonl") + 1)) ]
 }
 
+# bats test_tags=night
 @test "vectors of captions that were made again later are not joined" {
   copy_of 3
   rm -r clips/parts/caption
@@ -280,6 +284,7 @@ sorted() { records "$@" | sort; }
   grep -q "'latents/$notes' is not as its part wrote it" err
 }
 
+# bats test_tags=night
 @test "--prune removes what no part wrote, and nothing of others" {
   local made tar stale
   copy_of 3

@@ -58,6 +58,7 @@ swap() { sed -E "s/\\b$1\\b/@/; s/\\b$2\\b/$1/; s/@/$2/" truth.jsonl | head -n 2
   [ ! -e x ]
 }
 
+# bats test_tags=night
 @test "judge: the truth passes, all of it" {
   run "$scripts/check-generation" --judge-only truth.jsonl
   echo "$output"
@@ -68,6 +69,7 @@ swap() { sed -E "s/\\b$1\\b/@/; s/\\b$2\\b/$1/; s/@/$2/" truth.jsonl | head -n 2
   [[ $output == *"mean IoU 0.99"* ]]
 }
 
+# bats test_tags=night
 @test "judge: wrong directions fail" {
   swap left right >wrong.jsonl
   run "$scripts/check-generation" --judge-only wrong.jsonl

@@ -33,6 +33,7 @@ change() {
   [ "${lines[-1]}" = "pass: vfm-generate computes what diffusers computes with 'cosmos'" ]
 }
 
+# bats test_tags=night
 @test "check-model: passes a folder of flow matching" {
   cp -r "$golden/wan_pipeline/t2v" wan
   cp -r "$golden/t5/umt5" wan/text_encoder
@@ -43,6 +44,7 @@ change() {
   [ "$(grep -c '^pass  ' <<<"$output")" -eq 6 ]
 }
 
+# bats test_tags=night
 @test "check-model: finds a changed network, and a changed tokenizer" {
   change cosmos/transformer/diffusion_pytorch_model.safetensors proj_out.weight
   run check_model cosmos
@@ -63,6 +65,7 @@ told() {
   [ "$status" -eq 2 ] && [ -z "$output" ] && [[ $stderr = "check-model: "*"$1"* ]] && [ "${#stderr_lines[@]}" -eq 1 ]
 }
 
+# bats test_tags=night
 @test "check-model: a folder, file or option that cannot be used is status 2, before diffusers is asked" {
   local script=$VFM_ROOT/scripts/check-model
   told "'cosmos/vae' is no pipeline of diffusers: it has no model_index.json" check_model cosmos/vae

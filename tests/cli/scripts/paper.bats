@@ -72,6 +72,7 @@ END
   jq -e '.tokens > 0 or .seconds > 0' estimate.jsonl
 }
 
+# bats test_tags=night
 @test "an experiment's table has a row for each layout, and says measured or predicted" {
   needs_mpi
   STEPS=4 experiments --small fsdp
@@ -82,12 +83,14 @@ END
   [ "$(grep -c '| predicted, H100 |' <<<"$output")" -eq 3 ]
 }
 
+# bats test_tags=night
 @test "unlike sources are cut at their scenes" {
   experiments --small sources
   [ "$status" -eq 0 ]
   [ "$(grep -cE '^\| (H.264, 320x180, 24 frames/s|HEVC) \| 3 \| [0-9.]+ \| none \|$' <<<"$output")" -eq 2 ]
 }
 
+# bats test_tags=night
 @test "only rows of the card that is there are measured, and no experiment changes another's card" {
   quick_programs
   experiments cards fsdp

@@ -99,6 +99,7 @@ for card in page["cards"].values():
 EOF
 }
 
+# bats test_tags=night
 @test "--report: the same page at any -j and for any order of the input; of what stays after a filter; continued" {
   corpus
   vfm-shard -j1 --keep-duplicates --report a.html -o d <m.jsonl >/dev/null
@@ -135,6 +136,7 @@ EOF
   [ "$(grep -c 'duplicates.jsonl' new/page.html)" -eq 0 ]
 }
 
+# bats test_tags=night
 @test "report: what a run that goes on has beside the page stays" {
   corpus
   mkdir -p .page.html.vfm-shard/.unpacked
@@ -149,6 +151,7 @@ EOF
   [ -e page.html ] && [ ! -e .page.html.vfm-shard ]
 }
 
+# bats test_tags=night
 @test "report: wrong options end with status 2, and the page of a dry run is not written" {
   corpus
   fails 2 vfm-shard report m.jsonl

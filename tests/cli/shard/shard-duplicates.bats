@@ -30,6 +30,7 @@ EOF
   [ "$(keys f | wc -l)" = 5 ]
 }
 
+# bats test_tags=night
 @test "--duplicate-method: what was done is said; clusters find what all pairs give, and the same at any -j" {
   "$VFM_BUILD/tests/bench/many_vectors" made 3000 96 0 0 0.1
   ls made/*.tar >m.jsonl
@@ -62,6 +63,7 @@ EOF
   [ ! -e z ]
 }
 
+# bats test_tags=night
 @test "near duplicates: one encoder in two folders is one, of another model or without a hash it is not" {
   cat >s.jsonl <<'EOF'
 {"shard":"a","key":"a","bytes":"1","json":{"video_encoder":{"name":"clip","path":"/a","hash":"1"}},"video":[1.0,0.1]}
@@ -92,6 +94,7 @@ EOF
   [ "$(keys e | wc -l)" = 1 ]
 }
 
+# bats test_tags=night
 @test "--duplicate-vector: captions of one encoder that say the same, whatever the videos look like" {
   cat >s.jsonl <<'EOT'
 {"shard":"a","key":"a","bytes":"1","json":{"text_encoder":{"name":"own","hash":"1"}},"video":[1,0],"vectors":{"text":[[1,0],[0,1]]}}

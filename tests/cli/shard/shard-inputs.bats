@@ -55,6 +55,7 @@ EOF
   done
 }
 
+# bats test_tags=night
 @test "a shard that is not what its record says is an error, and so is a changed column" {
   corpus
   printf 'UUUUUUUU' | dd of="$(records m.jsonl | jq -r .path | head -n 1)" bs=1 seek=1600 conv=notrunc status=none
@@ -65,6 +66,7 @@ EOF
   [ "$(keys out | wc -l)" -eq 40 ]
 }
 
+# bats test_tags=night
 @test "a bare path of a damaged shard, of a dataset or of clips, is an error by the json beside it" {
   corpus
   vfm-shard in/*.tar -o d --shard-size 10GiB >manifest

@@ -76,6 +76,7 @@ bats_require_minimum_version 1.5.0
   [ "$(tree_hash d)" = "$(tree_hash good)" ]
 }
 
+# bats test_tags=night
 @test "one program at a time for a dataset: the second is refused, and disturbs nothing" {
   corpus
   vfm-shard -o d m.jsonl >/dev/null

@@ -6,6 +6,7 @@ load ../helpers
 load corpus
 bats_require_minimum_version 1.5.0
 
+# bats test_tags=night
 @test "no source stands in both splits, and both get their share" {
   corpus
   vfm-shard --split train=0.75,val=0.25 -o d <m.jsonl >/dev/null
@@ -53,6 +54,7 @@ bats_require_minimum_version 1.5.0
   grep -E "^vfm-shard: split '[bc]' is empty: there is only 1 source to assign; an earlier run assigned the others$" err
 }
 
+# bats test_tags=night
 @test "the input changed: no source moves from one split to another" {
   corpus
   jq -c '.json.source = "raw/" + .json.source_hash' samples.jsonl >s.jsonl
@@ -100,6 +102,7 @@ bats_require_minimum_version 1.5.0
   [ "$(splits d)" = "$({ cat before; echo new val; } | sort)" ]
 }
 
+# bats test_tags=night
 @test "--keep-duplicates does not put the same bytes into two splits" {
   for i in 1 2 3 4 5 6 7 8; do
     tar_of "s$i.tar" "a$i.mp4=same" "a$i.json={\"source\":\"A$i\"}" "b$i.mp4=own$i" "b$i.json={\"source\":\"B$i\"}"

@@ -56,6 +56,7 @@ endless() {
   [ "$(keys e | wc -l)" = 60 ]
 }
 
+# bats test_tags=night
 @test "a bad expression ends with status 2 before any work" {
   corpus
   for bad in 'motion >' 'motion > 1; DROP TABLE x' 'count(*)' 'nofunction(motion)' 'random() > 0' ' ' '' \

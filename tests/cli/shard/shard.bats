@@ -100,6 +100,7 @@ EOF
   [ "$(members e 'k2.json' | jq -r .bin)" = 100p_anyaspect_under2_5s ]
 }
 
+# bats test_tags=night
 @test "its own dataset can be sharded again" {
   corpus
   vfm-shard --split train=0.7,val=0.3 -o d <m.jsonl >manifest
@@ -108,6 +109,7 @@ EOF
   members e '*.json' | jq -e '.split == "train"' >/dev/null
 }
 
+# bats test_tags=night
 @test "--without takes sources and keys out of a dataset that is there, and forgets them" {
   corpus
   vfm-shard --split train=0.7,val=0.3 --shard-size 20KB -o d <m.jsonl >/dev/null

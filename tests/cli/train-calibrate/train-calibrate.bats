@@ -37,6 +37,7 @@ predict() { vfm-train cost small.yaml --synthetic 4x16x16 --gpu ./here.json "$@"
   vfm-train plan small.yaml --gpus 2 --synthetic 4x16x16 --gpu ./here.json 2>words | jq -e '.best | length > 0 and all(.seconds > 0)'
 }
 
+# bats test_tags=night
 @test "ranks measure together, and what they send each other" {
   mpirun -np 2 --bind-to none vfm-train calibrate here.json --time 1s --device cpu -j1 2>words
   grep -q 'a message' words

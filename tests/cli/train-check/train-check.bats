@@ -30,13 +30,15 @@ check() {
               and any(.name == "loss" and .limit == 1e-5)
               and any(.name == "gradient of transformer_blocks.0.attn1.to_q.weight" and .limit == 1e-4))' <<<"$output"
   [[ $stderr == *"one rank"*"gradient of transformer_blocks.0.attn1.to_q.weight"*"0 of "*"rank 0 made the step alone, with the whole model: about "* ]]
+  [ "$(ls -I 'separate-stderr-*')" = tiny.yaml ]
+  at_night || return 0
   check 4 parallel.tp=2 parallel.cp=2 model.compute=bf16 -q
   echo "$stderr"
   [ "$status" -eq 0 ] && [ -z "$stderr" ]
   jq -e '.layout == "tp=2 cp=2 dp=1 pp=1" and .compute == "bf16" and .passed and all(.values[]; .limit >= 0.02)' <<<"$output"
-  [ "$(ls -I 'separate-stderr-*')" = tiny.yaml ]
 }
 
+# bats test_tags=night
 @test "check proves layouts for every optimizer" {
   for more in optimizer.kind=muon optimizer.moments=8bit "optimizer.kind=muon optimizer.moments=bf16 model.compute=bf16"; do
     check 4 parallel.tp=2 parallel.shard=full $more
@@ -46,6 +48,7 @@ check() {
   done
 }
 
+# bats test_tags=night
 @test "check proves an ST-DiT whose ranks have frames, and cost says what they send" {
   local stdit=(model.type=stdit parallel.cp=2 parallel.hybrid=true)
   for more in parallel.cp_kind=ring "parallel.cp_kind=gather model.compute=bf16"; do
@@ -66,6 +69,7 @@ check() {
   [ "$(sent parallel.hybrid=true)" -eq $((2 * 6 * 8 / 2 * 24 * 4)) ]
 }
 
+# bats test_tags=night
 @test "check refuses before any work what a layout cannot do, and options that say otherwise" {
   check 2 parallel.cp=2 model.type=stdit parallel.cp_kind=gather
   [ "$status" -eq 2 ]
@@ -83,6 +87,7 @@ check() {
   [ "$(ls -I 'separate-stderr-*')" = tiny.yaml ]
 }
 
+# bats test_tags=night
 @test "check refuses a model that rank 0 alone has no memory for, where its ranks together have" {
   # lasting LAYERS: what weights, gradients and moments of so many take, and what is usable.
   lasting() {

@@ -33,6 +33,7 @@ wan-1.3b wan 1536 30 8192 1.414 5
 END
 }
 
+# bats test_tags=night
 @test "a dry run of each recipe of a published size has its parameters, widths and tokens" {
   while read -r name type width layers tokens billions within; do
     recipe=$VFM_ROOT/examples/recipes/$name.yaml

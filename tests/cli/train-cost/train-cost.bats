@@ -69,6 +69,7 @@ bats_require_minimum_version 1.5.0
   [ ! -e run ]
 }
 
+# bats test_tags=night
 @test "cost refuses what a run refuses, with the same words" {
   prepare
   train begun train.steps=1 >/dev/null
@@ -107,6 +108,7 @@ bats_require_minimum_version 1.5.0
   [[ $output == *"(27G)"* ]]
 }
 
+# bats test_tags=night
 @test "cost --init reads configuration and headers, no weights" {
   # The published 7B, its values a hole in a file.
   "$BATS_TEST_DIRNAME/../train/write-hollow-model" model
@@ -130,6 +132,7 @@ bats_require_minimum_version 1.5.0
   [[ $output == *"is truncated"* ]]
 }
 
+# bats test_tags=night
 @test "cost reports the memory of tiny models too, of every type" {
   write_recipe
   local recipes=$VFM_ROOT/examples/recipes args took told

@@ -35,6 +35,7 @@ plan() {
   [ "$(ls -I 'separate-stderr-*')" = small.yaml ]
 }
 
+# bats test_tags=night
 @test "plain data parallel is always told, with what it takes or why it cannot be" {
   plan --gpus 4 --gpu h100
   jq -e '.plain | .layout == "tp=1 cp=1 dp=4" and .fits and .seconds > 0 and .memory_bytes > 0' <<<"$output"
@@ -71,6 +72,7 @@ plan() {
   [[ $stderr == *"plan chooses 'parallel.tp_chunks' itself: leave it out"* ]]
 }
 
+# bats test_tags=night
 @test "on a terminal plan prints the table alone" {
   script -qec 'vfm-train plan small.yaml --synthetic 16x32x32 --gpus 16 --gpu h100' /dev/null </dev/null | tr -d '\r' >table
   grep -qE '^  layout +s a step +tokens/s MFU, % +memory  why$' table
@@ -78,6 +80,7 @@ plan() {
   run ! grep -q '^{' table
 }
 
+# bats test_tags=night
 @test "the run takes each of the ten: its dry run has that layout, and stages, shards and hybrids are among them" {
   # Where nodes are far apart stages pay; where memory is small, shards.
   cat >far.json <<'JSON'
@@ -105,6 +108,7 @@ JSON
   [[ $all == *parallel.pp=* && $all == *parallel.shard=* && $all == *parallel.hybrid=true* ]]
 }
 
+# bats test_tags=night
 @test "a plan says what stages compute anew, and what sending it would take" {
   plan --gpus 8 --gpu h100
   [ "$status" -eq 0 ]
@@ -112,6 +116,7 @@ JSON
   [[ $stderr == *"each stage of tp="*" computes them again in "*" ms a step, and to send them would take "* ]]
 }
 
+# bats test_tags=night
 @test "links decide: where nodes are far apart, ranks that share a pack stay on one" {
   cat >far.json <<'JSON'
 {"like": "h100", "name": "far", "title": "far", "memory": 6e9, "across": {"bandwidth": 1e8, "latency": 1e-3}}
@@ -123,6 +128,7 @@ JSON
          and (.best[0].layout | capture("tp=(?<tp>[0-9]+) cp=(?<cp>[0-9]+)") | (.tp | tonumber) * (.cp | tonumber) <= 4)' <<<"$output"
 }
 
+# bats test_tags=night
 @test "a plan of 7 billion parameters on 8,192 GPUs takes seconds" {
   run --separate-stderr timeout 90 vfm-train plan "$VFM_ROOT/examples/recipes/7b.yaml" --gpus 8192 --gpu h200 \
     --synthetic 32x96x96 data.packs=512 data.tokens=73728 ema.mode=off
@@ -130,6 +136,7 @@ JSON
   jq -e '.gpus == 8192 and (.best | length == 10)' <<<"$output"
 }
 
+# bats test_tags=night
 @test "groups that straddle nodes are priced as such: ranks that share most stay on one" {
   # Of 48 GPUs, 8 a node, tp of three would have every third group on two nodes.
   run --separate-stderr timeout 60 vfm-train plan "$VFM_ROOT/examples/recipes/28b.yaml" --gpus 48 --gpu h100 --synthetic 8x64x64 \
@@ -191,6 +198,7 @@ JSON
   grep -q 'The time of a step' page.html
 }
 
+# bats test_tags=night
 @test "the page of layouts is what plan says" {
   # All of it: tests/nightly/plan.bats.
   run "$VFM_ROOT/scripts/layouts" 2b 8192 8

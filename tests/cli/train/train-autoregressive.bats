@@ -49,6 +49,7 @@ PY
 }
 
 # Numbers of Cosmos-1.0's configurations: layers, width, and whether there is text.
+# bats test_tags=night
 @test "the recipes of the published sizes have as many parameters as the published configurations" {
   while read -r size layers width text head; do
     # Heads 32 x 128 of queries and 8 x 128 of keys, an MLP of 14,336, norms.
@@ -103,6 +104,7 @@ END
   [[ $output == *"model.width: 20 -> 24; leave these out"* ]]
 }
 
+# bats test_tags=night
 @test "a model from a published folder trains, whole and with adapters, and goes on with given frames" {
   "${TRAIN[@]:0:3}" --data "$shared/mute" --init "$shared/published" -o run >run.jsonl
   jq -e '.width == 20 and .start_token == false and .read_positions and (has("absolute_positions") | not)' \
@@ -145,6 +147,7 @@ PY
   jq -e '.condition_frames == 1' <(records on.jsonl)
 }
 
+# bats test_tags=night
 @test "to a model without text that of the data is left aside, and the run says so" {
   run --separate-stderr "${TRAIN[@]}" --init "$shared/published" train.steps=2 -o run
   echo "$stderr"
@@ -163,6 +166,7 @@ PY
   [[ $output == *"the model to begin from has no text: leave it out"* ]]
 }
 
+# bats test_tags=night
 @test "adapters of a decoder: these alone are kept, stopped the bytes are the same, on two ranks the losses" {
   checkpoint=$shared/run/checkpoints/step-00000004
   jq -e '.r == 3 and .target_modules == ["q_proj", "k_proj", "v_proj", "o_proj"]' "$checkpoint/lora/adapter_config.json"
@@ -182,6 +186,7 @@ PY
   [[ $output == *"no matrix of the model is called 'to_q'; there are down_proj, gate_proj, k_proj"* ]]
 }
 
+# bats test_tags=night
 @test "adapters of a decoder generate by themselves, with --lora, separate, and merged by export" {
   cd "$shared"
   out=$BATS_TEST_TMPDIR

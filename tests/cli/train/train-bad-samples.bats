@@ -39,6 +39,7 @@ load tiny_runs
   [ "$(wc -l <run/errors.jsonl)" -gt 0 ]
 }
 
+# bats test_tags=night
 @test "changed bytes inside a tar of latents are found, reported, recorded, and cost only their sample" {
   ffmpeg -v error -f lavfi -i testsrc=s=64x64:r=12:d=2 -c:v libx264 -pix_fmt yuv420p drawn.mp4
   vfm-clip drawn.mp4 --min-length 0.3s --max-length 0.5s -o clips | vfm-caption | vfm-embed | vfm-shard --keep-duplicates -o dataset |

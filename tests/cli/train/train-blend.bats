@@ -40,6 +40,7 @@ PY
   cmp run/checkpoints/step-00000040/model/*.safetensors apart/checkpoints/step-00000040/model/*.safetensors
 }
 
+# bats test_tags=night
 @test "a sample that cannot be read is named by its folder, where both have one of its key" {
   rm -r images videos
   "$BATS_TEST_DIRNAME/../make-latents" images 24 broken
@@ -53,6 +54,7 @@ PY
   grep -q "images, videos" page.html
 }
 
+# bats test_tags=night
 @test "a blend is the same from the recipe, on any number of ranks, and resumed on any" {
   "${blend[@]}" -o run validation.every=0 >/dev/null
   sed 's/data: {/data: {folders: [images, videos], weights: [10, 1], /' tiny.yaml >both.yaml
@@ -91,6 +93,7 @@ PY
     --data images --data videos
 }
 
+# bats test_tags=night
 @test "what a blend is of may not change when a run goes on; where it lies may" {
   "${blend[@]}" -o run train.steps=10 >/dev/null 2>&1
   run "${blend[@]}" -o run 'data.weights=[11, 1]'
@@ -105,6 +108,7 @@ PY
   [ "$(records out | wc -l)" -eq 1 ]
 }
 
+# bats test_tags=night
 @test "a run whose folders are moved and renamed goes on with the names and the noise that it began with" {
   mkdir first second
   mv images first/latents
@@ -122,6 +126,7 @@ PY
   jq -s -e '[.[] | select(.val_folders) | .val_folders | keys] == [["first/latents", "second/latents"], ["first/latents", "second/latents"]]' moved/metrics.jsonl
 }
 
+# bats test_tags=night
 @test "cost says what a run sees of each folder, and counts what is read ahead" {
   vfm-train cost tiny.yaml --data images --data videos 'data.repeats=[1, 2]' >cost.json 2>words
   jq -e '.folders[0] | .folder == "images" and .samples == 24 and (.share - 24 / 34 | fabs < 1e-9)' cost.json

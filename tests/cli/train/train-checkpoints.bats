@@ -35,6 +35,7 @@ assert sorted(listed + ["COMPLETE"]) == found
 PY
 }
 
+# bats test_tags=night
 @test "a damaged checkpoint is named, and the one before it is used" {
   prepare
   train run >/dev/null
@@ -107,6 +108,7 @@ PY
   [ ! -e mine/checkpoints ]
 }
 
+# bats test_tags=night
 @test "--force clears nothing before the data are known to be good" {
   prepare
   train run train.steps=10 >/dev/null
@@ -129,6 +131,7 @@ PY
   jq -e -s 'map(select(.loss | not) | has("grad_norm")) | any | not' run/metrics.jsonl
 }
 
+# bats test_tags=night
 @test "a checkpoint that its run removes while it is read is no error: the newest one is taken" {
   cc -shared -fPIC -o on-open.so "$BATS_TEST_DIRNAME/../on-open.c"
   ffmpeg -v error -f lavfi -i testsrc=s=64x64:r=12:d=2 -c:v libx264 -pix_fmt yuv420p drawn.mp4
@@ -165,6 +168,7 @@ PY
   gone begun vfm-train export run -o made
 }
 
+# bats test_tags=night
 @test "two programs that write one folder: the second is refused" {
   prepare
   mkdir latents2 dataset

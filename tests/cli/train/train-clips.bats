@@ -55,6 +55,7 @@ PY
   run ! cmp random/metrics.jsonl measured/metrics.jsonl
 }
 
+# bats test_tags=night
 @test "a run on clips goes on to the same bytes, without measuring again" {
   "${TRAIN[@]}" -v -o whole >out 2>err
   grep -q "mean and deviation of latents are measured of" err
@@ -75,6 +76,7 @@ PY
   [[ $stderr == *"was begun with other data"* ]]
 }
 
+# bats test_tags=night
 @test "ranks that share samples encode each clip once, and any number of them has one loss" {
   needs_mpi
   "${TRAIN[@]}" -o one train.steps=3 validation.every=0 >out
@@ -91,6 +93,7 @@ PY
   done
 }
 
+# bats test_tags=night
 @test "captions that have no embedding are encoded to what vfm-embed would have written" {
   "${TRAIN[@]}" -o embedded train.steps=2 >out
   "${BARE[@]}" --tokenizer builtin:wavelet --data spoken --text builtin:hash -o spoken-run train.steps=2 >out
@@ -103,6 +106,7 @@ PY
   run ! cmp a b
 }
 
+# bats test_tags=night
 @test "an autoregressive model trains on codes of clips" {
   cat >codes.yaml <<'YAML'
 model: {type: autoregressive, num_attention_heads: 2, attention_head_dim: 16, num_key_value_heads: 1, num_layers: 1}
@@ -114,6 +118,7 @@ YAML
   [ "$(records out | wc -l)" -eq 1 ]
 }
 
+# bats test_tags=night
 @test "a clip with fewer frames than the index says is left out and recorded, by all that share it" {
   cp -rL dataset short
   long=(data.frames=33 'model.max_size=[8, 8, 8]' data.tokens=80 validation.every=0 data.windows=1)
@@ -164,6 +169,7 @@ assert "text encoder" in {line["name"] for line in cost["predicted"]["lines"]}
 PY
 }
 
+# bats test_tags=night
 @test "a run on clips goes on in a next stage, in its own scale and at its place" {
   settings=(schedule.warmup=0 validation.every=0 train.checkpoint_every=2)
   "${TRAIN[@]}" "${settings[@]}" -o whole train.steps=4 >out
@@ -186,6 +192,7 @@ PY
   vfm-train --continue first "${clips[@]}" train.steps=1 -o third --latent-scale same.json >out
 }
 
+# bats test_tags=night
 @test "a tokenizer has a next stage; a dry run needs no GPU to know that of a run that was begun" {
   cosmos_folder
   vfm-train --continue cosmos -j1 --device cpu --data dataset train.steps=1 -o further >out
@@ -204,6 +211,7 @@ PY
   [[ $stderr == *"was begun with other data"* ]]
 }
 
+# bats test_tags=night
 @test "what does not go together is refused before any work" {
   refused() {
     run --separate-stderr vfm-train tiny.yaml -j1 --device cpu -o run "${@:2}"

@@ -4,6 +4,8 @@
 # with its reason before any work.
 # SPDX-License-Identifier: Apache-2.0
 
+# bats file_tags=night
+
 load ../helpers
 bats_require_minimum_version 1.5.0
 

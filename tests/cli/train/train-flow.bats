@@ -31,6 +31,7 @@ flow=(diffusion.process=flow diffusion.shift=3)
   run ! grep -E 'process|shift' run/recipe.yaml
 }
 
+# bats test_tags=night
 @test "what begins from a model, and its next stage, have the model's process" {
   prepare
   train edm train.steps=2 >/dev/null
@@ -76,6 +77,7 @@ flow=(diffusion.process=flow diffusion.shift=3)
   [[ $output == *"only flow matching has it"* ]]
 }
 
+# bats test_tags=night
 @test "check proves layouts of networks that are trained by flow matching" {
   needs_mpi
   cat >tiny.yaml <<'YAML'

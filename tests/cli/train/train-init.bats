@@ -59,6 +59,7 @@ PY
   [[ "$output" == *"was begun from '$PWD/first/checkpoints/step-00000010', not from new weights"* ]]
 }
 
+# bats test_tags=night
 @test "--init: a Cosmos model goes on with texts of 512 tokens, and is sampled as it was" {
   prepare
   train first train.steps=2 >/dev/null
@@ -155,6 +156,7 @@ PY
   [ -e first/checkpoints/step-00000001/COMPLETE ]
 }
 
+# bats test_tags=night
 @test "--init begins from the other networks too" {
   prepare
   sed -i 's/adaln_lora_dim: 4, //' tiny.yaml
@@ -164,6 +166,7 @@ PY
   grep -q '^  type: moviegen' more/recipe.yaml
 }
 
+# bats test_tags=night
 @test "--init begins from an autoregressive run" {
   ffmpeg -v error -f lavfi -i testsrc=s=64x64:r=12:d=2 -c:v libx264 -pix_fmt yuv420p drawn.mp4
   vfm-clip drawn.mp4 --min-length 0.3s -o clips | vfm-caption | vfm-embed | vfm-shard -o dataset |

@@ -93,6 +93,7 @@ PY
   [[ $output == *"'other' is not the model whose adapters this run trains"* ]]
 }
 
+# bats test_tags=night
 @test "a base that trains on stays the base of its adapters, as long as it keeps that checkpoint" {
   cp -r "$shared/base" .
   train() { "${TRAIN[@]}" lora.rank=3 --init base -o "$@"; }
@@ -109,6 +110,7 @@ PY
   [[ $output == *"'base' is not the model whose adapters this run trains, '$PWD/base/checkpoints/step-00000008'"* ]]
 }
 
+# bats test_tags=night
 @test "what is computed again changes no bit, in bf16 too" {
   for mode in none elementwise block; do
     "${TRAIN[@]}" lora.rank=2 'lora.targets=[attn1.to_v, ff.net.0.proj, ff.net.2, norm3.linear_2]' \
@@ -226,6 +228,7 @@ PY
   done
 }
 
+# bats test_tags=night
 @test "a base that has moved is asked for, another one refused, as are adapters that do not fit" {
   refused_once() {  # MESSAGE ARGUMENT...
     run vfm-generate "${@:2}" </dev/null
@@ -269,6 +272,7 @@ print(json.dumps(out, sort_keys=True))
 PY
 }
 
+# bats test_tags=night
 @test "export of a run of adapters: merged it is a model, separate what diffusers and peft open" {
   cd "$BATS_TEST_TMPDIR"
   run=$shared/run
@@ -324,6 +328,7 @@ PY
   [[ $output == *"has no adapters: leave out --no-merge"* ]]
 }
 
+# bats test_tags=night
 @test "--init of a run of adapters: merged into the weights, or gone on with" {
   cd "$BATS_TEST_TMPDIR"
   # Updates too small to change a float: what is there at the end is what it began from.

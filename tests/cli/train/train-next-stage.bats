@@ -21,7 +21,9 @@ ema: {decay: 0.99}
 validation: {every: 10, samples: 4}
 train: {steps: 300, checkpoint_every: 300, log_every: 10, seed: 3}
 YAML
-  for data in short images small; do
+  runs=(short images)
+  ! at_night || runs+=(small)
+  for data in "${runs[@]}"; do
     vfm-train tiny.yaml -j1 --data $data -o run-$data >$data.jsonl
   done
   ln -s run-short run
@@ -64,10 +66,12 @@ for after in 20, 50:
 PY
 }
 
+# bats test_tags=night
 @test "long clips after short ones, with stretched positions: no worse than from the weights alone" {
   no_worse short long data.tokens=64 data.packs=2 -- 'model.rope_scale=[2.5, 1, 1]'
 }
 
+# bats test_tags=night
 @test "videos after images: no worse than from the weights alone" {
   no_worse images short
 }
@@ -133,6 +137,7 @@ PY
   [[ $output == *"state/adam_m.safetensors"*"'run/checkpoints/step-00000300' cannot be continued"* ]]
 }
 
+# bats test_tags=night
 @test "a stage on several folders goes on at its place, and one on one folder needs no weights" {
   both=(--data "$shared/short" --data "$shared/images" train.checkpoint_every=300 schedule.warmup=0)
   vfm-train --continue "$shared/run" -j1 "${both[@]}" 'data.weights=[3, 1]' train.steps=6 -o whole >/dev/null
@@ -163,6 +168,7 @@ PY
   jq -e '[.stages[].last_step] == [300, 320, 325] and .stages[2].recipe.optimizer.lr == 0.001' network/vfm-export.json
 }
 
+# bats test_tags=night
 @test "ranks continue what one rank made, on another layout, and one rank what they made" {
   needs_mpi
   settings=(data.tokens=80 train.steps=10 validation.every=5 schedule.warmup=0)
@@ -183,6 +189,7 @@ assert abs(first["val_loss"] - two[-1]["val_loss"]) < 1e-5, (first, two[-1])
 PY
 }
 
+# bats test_tags=night
 @test "adapters are trained further as a next stage, on their own model" {
   cat >lora.yaml <<'YAML'
 data: {tokens: 32, packs: 3}

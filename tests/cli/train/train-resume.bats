@@ -23,6 +23,7 @@ load tiny_runs
   [ "$(tree_hash parts)" = "$before" ]
 }
 
+# bats test_tags=night
 @test "killed while it clears an earlier run, it goes on, to the same bytes" {
   prepare
   cc -shared -fPIC -o on-open.so "$BATS_TEST_DIRNAME/../on-open.c"
@@ -53,6 +54,7 @@ load tiny_runs
   diff <(run_hash whole) <(run_hash parts)
 }
 
+# bats test_tags=night
 @test "killed between checkpoints, what it had logged since is written again, not twice" {
   prepare
   train whole train.steps=200 >/dev/null

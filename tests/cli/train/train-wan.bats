@@ -63,6 +63,7 @@ write_wan() {
   [ ! -e none ]
 }
 
+# bats test_tags=night
 @test "check proves layouts of a Wan, and hybrid is refused" {
   needs_mpi
   cat >tiny.yaml <<'YAML'

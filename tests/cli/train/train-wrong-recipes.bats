@@ -117,6 +117,7 @@ load tiny_runs
   vfm-train cost "$VFM_ROOT/examples/recipes/tiny.yaml" model.type=stdit --synthetic 1x4x4 >/dev/null 2>&1
 }
 
+# bats test_tags=night
 @test "a message that names a key which nobody set says that it is the default" {
   prepare
   local tokenizer=$VFM_ROOT/examples/recipes/tokenizer-tiny.yaml

@@ -31,6 +31,7 @@ for line in open("run/timing.jsonl"):
 PY
 }
 
+# bats test_tags=night
 @test "a training whose messages go to a file says a line a minute: how far it is, loss, tokens a second" {
   prepare
   cc -shared -fPIC -o hasty-clock.so "$BATS_TEST_DIRNAME/hasty-clock.c"
@@ -117,6 +118,7 @@ PY
   [ "$output" -eq 0 ]
 }
 
+# bats test_tags=night
 @test "--synthetic trains any recipe on made-up latents, and keeps no checkpoint" {
   write_recipe
   run vfm-train tiny.yaml --synthetic 1x4x4,2x4x8 -o run -q model.compute=bf16 optimizer.moments=bf16
