@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <initializer_list>
 #include <memory>
-#include <numeric>
 #include <queue>
 #include <string_view>
 #include <system_error>
