@@ -110,7 +110,7 @@ std::string NeededParts::missing(const std::vector<int>& parts) {
 bool NeededParts::have_moved(const std::vector<int>& parts) {
   const io::FileStore store(io::join_path(clips_, "parts"));
   const Numbers all = open(parts);
-  const bool first = leases_.empty();
+  const bool first = !std::exchange(looked_, true);
   bool moved = std::exchange(done_before_, done_now_) != done_now_ && !first;
   for (const auto& [tool, numbers] : all)
     for (const int number : numbers) {

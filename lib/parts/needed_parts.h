@@ -48,6 +48,7 @@ class NeededParts {
   std::map<std::string, std::vector<bool>> done_;
   std::map<std::string, std::string> leases_;  // by folder
   std::size_t done_before_ = 0, done_now_ = 0;
+  bool looked_ = false;
 };
 
 }  // namespace vfm::parts
