@@ -102,7 +102,7 @@ std::string NeededParts::missing(const std::vector<int>& parts) {
 bool NeededParts::have_moved(const std::vector<int>& parts) {
   const std::unique_ptr<io::Store> store = open_parts(clips_);
   const Numbers all = open(parts);
-  const bool first = leases_.empty();
+  const bool first = !std::exchange(looked_, true);
   bool moved = std::exchange(done_before_, done_.size()) != done_.size() && !first;
   for (const auto& [tool, numbers] : all) {
     const PartsLook look(*store, clips_, tool);

@@ -52,6 +52,7 @@ class NeededParts {
   std::map<std::string, std::optional<LeaseName>> leases_;  // by folder
   std::set<std::pair<std::string, int>> done_;
   std::size_t done_before_ = 0;
+  bool looked_ = false;
 };
 
 }  // namespace vfm::parts

@@ -116,10 +116,12 @@ LeaseWatch::Sign LeaseWatch::see(const std::string& folder, const LeaseFacts& le
   if (lease.process.is_gone()) return Sign::dead;
   const auto now = Clock::now();
   Seen& seen = seen_[folder];
-  if (seen.generation != lease.generation || seen.beat != lease.beat) {
+  // A later process may have a lease of the same name.
+  std::string holder = fmt::format("{} {} {}", lease.generation, lease.process.name(), lease.begun);
+  if (seen.holder != holder || seen.beat != lease.beat) {
     // The first sight of a lease says nothing.
-    seen.changed = seen.generation == lease.generation;
-    seen.generation = lease.generation;
+    seen.changed = seen.holder == holder;
+    seen.holder = std::move(holder);
     seen.beat = lease.beat;
     seen.since = now;
   } else if (std::chrono::duration<double>(now - seen.since).count() > lease.times.patience) {

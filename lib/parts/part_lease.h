@@ -81,7 +81,7 @@ class LeaseWatch {
  private:
   using Clock = std::chrono::steady_clock;
   struct Seen {
-    int generation = 0;
+    std::string holder;  // the process, and its generation
     std::uint64_t beat = 0;
     bool changed = false;
     Clock::time_point since;

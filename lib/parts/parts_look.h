@@ -23,9 +23,6 @@
 
 namespace vfm::parts {
 
-/// How many requests to a server are under way at once.
-inline constexpr std::size_t kRequests = 32;
-
 /// Returns the store of DIR/parts.
 std::unique_ptr<io::Store> open_parts(const std::string& directory);
 /// Does the same, and throws Error if leases cannot rest on the store (Store::check_conditions()).

@@ -116,6 +116,7 @@ begun() {
 @test "what cannot be followed is refused" {
   list 2
   refused --part vfm-caption clips --follow 1h
+  refused '--part next does not wait' vfm-caption clips --part next --follow 1h
   refused --part vfm-clip -o clips --waiting 1GiB
   refused 'is for --part auto' vfm-clip -o clips --part 0/2 --waiting 1GiB
   refused 'give one folder with its list' vfm-pack -o latents --part 0/2 --follow 1h "$one/clips/clips.jsonl"

@@ -77,6 +77,8 @@ made_program() {
   # Without the part of vfm-clip nothing is free for captions.
   run -4 vfm-caption out --part next
   refused "'film' is not clip" vfm-clip status out --next clip,film
+  # Its parts are in the folder of latents, so that the wait for it would never end.
+  refused "'pack' is not clip" vfm-clip status out --next pack
   refused '--next' vfm-clip status out --next clip --missing
   refused "'raw' has no list of parts" vfm-clip status raw --next clip
   VFM_NODE_KIND='a b' refused "VFM_NODE_KIND is 'a b'" vfm-clip status out --next clip

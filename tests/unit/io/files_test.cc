@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -202,6 +203,33 @@ TEST_CASE("a map holds the bytes; an empty file maps to nothing") {
   CHECK(MappedFile(folder.path + "/a").text() == "contents");
   CHECK(MappedFile(folder.path + "/empty").text().empty());
   CHECK(hash_file(folder.path + "/a") == hash_hex("contents"));
+}
+
+TEST_CASE("a map has one owner, which alone gives its memory back") {
+  const Folder folder;
+  folder.write("a", "contents of a");
+  folder.write("b", "contents of b");
+  MappedFile last(folder / "b");
+  const void* const b = last.bytes().data();
+  const void* a = nullptr;
+  {
+    MappedFile first(folder / "a");
+    a = first.bytes().data();
+    MappedFile second = std::move(first);
+    CHECK(first.bytes().data() == nullptr);  // NOLINT(bugprone-use-after-move)
+    CHECK(first.text().empty());
+    CHECK(second.text() == "contents of a");
+    last = std::move(second);
+  }
+  CHECK(last.bytes().data() == a);
+  CHECK(last.text() == "contents of a");
+  CHECK(last.path() == folder / "a");
+  // Memory that was given back is not in the list of maps, and what is in use is.
+  REQUIRE(mapping_at(a).path);
+  CHECK(mapping_at(a).path == folder / "a");
+  CHECK_FALSE(mapping_at(b).path);
+  last = MappedFile();
+  CHECK_FALSE(mapping_at(a).path);
 }
 
 TEST_CASE("a map that its file was cut under is told when it has been read") {

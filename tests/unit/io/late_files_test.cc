@@ -49,6 +49,18 @@ TEST_CASE("a file that does not come is a fault of the disk") {
   watch = {};
   CHECK(cause_of(0.3) == Cause::disk);
   CHECK(watch.seconds() < 0.2);
+  // One without a limit is waited for all the same.
+  int looks = 0;
+  io::look_until_seen(0, [&] {
+    if (++looks < 3) look();
+  });
+  CHECK(looks == 3);
+  // For a new part all is as at first.
+  io::forget_vain_waits();
+  watch = {};
+  CHECK(cause_of(0.1) == Cause::disk);
+  CHECK(watch.seconds() >= 0.1);
+  io::forget_vain_waits();
   CHECK_THROWS_WITH(io::look_until_seen(60, [] { fail_usage("a wrong option"); }),
                     "a wrong option");
 }

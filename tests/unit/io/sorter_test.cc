@@ -141,6 +141,25 @@ TEST_CASE("a scratch file gives back what was put, also what is in memory still"
   CHECK(std::filesystem::is_empty(folder.path));
 }
 
+TEST_CASE("a text that is longer than its file is refused, and takes no memory") {
+  const TemporaryFolder folder;
+  ScratchFile file(folder.path);
+  std::string packed;
+  put_text(packed, "whole");
+  put_number(packed, std::uint64_t{1} << 60);
+  file.append(packed + "little");
+  ScratchReader reader(file, 4);
+  std::string_view text;
+  REQUIRE(reader.text(text));
+  CHECK(text == "whole");
+  CHECK_THROWS_WITH(reader.text(text), Catch::Contains("damaged"));
+  // A reader of a range sees no more than the range.
+  ScratchReader range(file, 1, 6, 4);
+  CHECK(range.bytes(5) == "whole");
+  CHECK(range.ended());
+  CHECK_THROWS_AS(range.bytes(1), Error);
+}
+
 TEST_CASE("a scratch file that cannot be made says where") {
   ScratchFile file("/nowhere/at all");
   file.append("little");

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/store.h"
 
+#include <fmt/core.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -37,6 +40,61 @@ TEST_CASE("an object of a store is written, read in ranges, listed and removed")
   CHECK(store.list("") == std::vector<std::string>{"x/"});
   CHECK(store.remove("x/y"));
   CHECK_FALSE(store.facts("x/y"));
+}
+
+TEST_CASE("below an object there is nothing, and nothing can be written") {
+  const TemporaryFolder folder;
+  FileStore store(folder.path);
+  store.write("x", "1");
+  CHECK_FALSE(store.facts("x/y"));
+  CHECK_FALSE(store.read("x/y"));
+  CHECK_FALSE(store.remove("x/y"));
+  CHECK(store.list("x").empty());
+  store.sweep("x");
+  CHECK_THROWS_WITH(store.write("x/y", "2"), Catch::Contains("cannot create '" + folder / "x/y'"));
+  CHECK_THROWS_WITH(store.create("x/y", "2"), Catch::Contains("cannot create '" + folder / "x/y'"));
+  CHECK_FALSE(store.replace("x/y", "2", store.facts("x")->version));
+  CHECK(store.list("") == std::vector<std::string>{"x"});
+  CHECK(store.path("") == folder.path);
+  CHECK(store.path("x") == folder / "x");
+  // A folder is no object.
+  store.write("z/y", "2");
+  CHECK_THROWS_AS(store.write("z", "3"), Error);
+  CHECK_FALSE(store.create("z", "3"));
+  CHECK(store.list("") == std::vector<std::string>{"x", "z/"});
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 2);
+}
+
+TEST_CASE("what an earlier process of the same number left is no obstacle") {
+  const TemporaryFolder folder;
+  FileStore store(folder.path);
+  // The numbers that the next temporary files of this process may have.
+  for (int number = 0; number < 2000; ++number)
+    folder.write(fmt::format(".x.{}.{}.tmp", ProcessName::self().name(), number), "left");
+  CHECK(store.create("x", "1"));
+  store.write("x", "2");
+  CHECK(store.read("x")->contents == "2");
+}
+
+TEST_CASE("objects are written although another process sweeps their temporary files away") {
+  const TemporaryFolder folder;
+  FileStore store(folder.path);
+  std::atomic<bool> ends{false};
+  std::thread sweeper([&] {
+    while (!ends)
+      for (const auto& entry : std::filesystem::directory_iterator(folder.path))
+        if (entry.path().extension() == ".tmp") ::unlink(entry.path().c_str());
+  });
+  for (int i = 0; i < 50; ++i) {
+    const std::string text = std::to_string(i), name = "created-" + text;
+    store.write("written", text);
+    CHECK(store.read("written")->contents == text);
+    CHECK(store.create(name, text));
+    CHECK(store.read(name)->contents == text);
+  }
+  ends = true;
+  sweeper.join();
+  CHECK(store.list("").size() == 51);
 }
 
 TEST_CASE("an object is created once, and replaced only while it is as it was") {

@@ -27,6 +27,7 @@ TEST_CASE("a part is named by its number and the number of parts") {
   CHECK(choice.part == 3);
   CHECK(choice.parts == 16);
   CHECK(choice_of("0/1").part == 0);
+  CHECK(choice_of("9999999/10000000").part == 9999999);
   CHECK(PartChoice{}.whole());
   CHECK_FALSE(choice.whole());
 }
@@ -44,6 +45,7 @@ TEST_CASE("next names no part, and the kind of node comes from its own variable"
   CHECK(choice_of("next/64").parts == 64);
   CHECK(choice_of("next").node_kind.empty());
   CHECK(choice_of("auto", {{"VFM_NODE_KIND", "a100-80.x_y+2"}}).node_kind == "a100-80.x_y+2");
+  CHECK(choice_of("auto", {{"VFM_NODE_KIND", std::string(64, 'a')}}).node_kind.size() == 64);
   for (const std::string& kind : {std::string("a/b"), std::string("a b"), std::string(65, 'a')})
     CHECK_THROWS_WITH(choice_of("3/16", {{"VFM_NODE_KIND", kind}}),
                       Catch::Contains("VFM_NODE_KIND is '" + kind));
@@ -86,4 +88,6 @@ TEST_CASE("a wrong --part is a usage error that says what is right") {
   CHECK_THROWS_WITH(choice_of("env", {{"VFM_PART", "one"}}), Catch::Contains("VFM_PART is 'one'"));
   CHECK_THROWS_AS(choice_of("env", {{"SLURM_ARRAY_TASK_ID", "1"}, {"VFM_PART_OFFSET", "-4"}}),
                   Error);
+  CHECK(choice_of("env", {{"VFM_PART", "9999999"}}).part == 9999999);
+  CHECK_THROWS_WITH(choice_of("env", {{"VFM_PART", "10000000"}}), Catch::Contains("VFM_PART"));
 }

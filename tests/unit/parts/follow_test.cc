@@ -170,3 +170,125 @@ TEST_CASE("a program with a limit waits until those that follow have done its pa
   CHECK(watch.seconds() > 0.25);
   after.join();
 }
+
+TEST_CASE("a program with a limit begins a part at it, and waits for none that another one did") {
+  const Followed of(2);
+  of.done("clip", 0, 100);
+  const PartRun caption(of.folder.path, "caption", follow_choice({}, {}), of.terms());
+  PartChoice choice = follow_choice({}, {});
+  choice.waiting = 100;
+  CHECK(PartRun(of.folder.path, "clip", choice).next(same_digest)->number() == 1);
+  choice.waiting = 99;
+  std::thread other([&] {
+    pause_for(0.1);
+    of.done("clip", 1);
+  });
+  CHECK_FALSE(PartRun(of.folder.path, "clip", choice).next(same_digest));
+  other.join();
+}
+
+TEST_CASE(
+    "only programs that share out the same clips follow, and of columns those that read them") {
+  const Followed of(2);
+  io::FileStore store(of.folder / "parts");
+  PartMarker marker{"vfm-clip", 0, 2};
+  marker.results.outputs = {{"a.tar", 5, ""}, {"b.tar", 6, ""}};
+  create_marker(store, marker_name("clip", 0), marker);
+  PartsAhead clips(of.folder.path, "clip"), captions(of.folder.path, "caption");
+  const PartRun by_names(of.folder.path, "embed", follow_choice({}, {}, 2));
+  CHECK(clips.bytes() == 0);
+  const PartRun caption(of.folder.path, "caption", follow_choice({}, {}), of.terms());
+  CHECK(clips.bytes() == 11);
+  of.done("caption", 0, 7);
+  CHECK(clips.bytes() == 0);
+  const PartRun other(of.folder.path, "other", follow_choice({}, {}), of.terms());
+  CHECK(clips.bytes() == 11);
+  CHECK(captions.bytes() == 0);
+  const PartRun reader(of.folder.path, "score", follow_choice({}, {}), of.terms({"caption"}));
+  CHECK(captions.bytes() == 7);
+  of.done("score", 0);
+  CHECK(captions.bytes() == 0);
+}
+
+TEST_CASE("of what a part needs it is known what is missing, and whether it moves") {
+  const Followed of(3);
+  const RunFile run{.parts = 3, .of_clips = true, .grows = true, .after = {"caption"}};
+  NeededParts needs(of.folder.path, run, false);
+  const std::string folder = "'" + of.folder.path + "'";
+  const auto one = [&](const std::string& tool, int part) {
+    return "of vfm-" + tool + ", 1 of the 3 parts of " + folder +
+           " is not complete: " + std::to_string(part);
+  };
+  CHECK(needs.missing({0}) == "vfm-caption has no parts in " + folder + "; " + one("clip", 0));
+  const auto moved = [&] {
+    const bool first = needs.have_moved({0, 1});
+    CHECK_FALSE(needs.have_moved({0, 1}));
+    return first;
+  };
+  CHECK_FALSE(moved());
+  of.lease(2, 0);  // of a part that nobody needs
+  CHECK_FALSE(moved());
+  of.lease(0, 0);
+  CHECK(moved());
+  of.lease(0, 1);
+  CHECK(moved());
+  io::FileStore store(of.folder / "parts");
+  for (const char* name : {"lease-1-0", "lease-1-1"})
+    store.remove("clip/00000/" + std::string(name));
+  CHECK_FALSE(moved());  // The process has ended without having done the part.
+  of.done("clip", 0);
+  CHECK(moved());
+  CHECK_FALSE(needs.are_done(0));
+  const PartRun caption(of.folder.path, "caption", follow_choice({}, {}), of.terms());
+  CHECK_FALSE(moved());
+  CHECK_FALSE(needs.are_done(0));
+  CHECK(needs.missing({0, 1}) == "of vfm-caption, 2 of the 3 parts of " + folder +
+                                     " are not complete: 0, 1; " + one("clip", 1));
+  of.done("caption", 0);
+  CHECK(moved());
+  CHECK(needs.are_done(0));
+  CHECK_FALSE(needs.are_done(1));
+  CHECK(needs.missing({0, 1}) == one("caption", 1) + "; " + one("clip", 1));
+  of.done("clip", 1);
+  CHECK_FALSE(needs.are_done(1));
+  CHECK(needs.missing({0, 1}) == one("caption", 1));
+}
+
+TEST_CASE("a program that begins, and has done a part before it is looked at again, has moved") {
+  const Followed of(2);
+  of.done("clip", 0);
+  of.done("clip", 1);
+  const RunFile run{.parts = 2, .of_clips = true, .grows = true, .after = {"caption"}};
+  NeededParts needs(of.folder.path, run, false);
+  CHECK_FALSE(needs.have_moved({0, 1}));  // Nobody has begun.
+  CHECK_FALSE(needs.have_moved({0, 1}));
+  const PartRun caption(of.folder.path, "caption", follow_choice({}, {}), of.terms());
+  of.done("caption", 0);
+  CHECK(needs.have_moved({0, 1}));
+  CHECK_FALSE(needs.have_moved({0, 1}));
+}
+
+TEST_CASE("a part needs its own clips, those of a list that grew since, or all") {
+  const Followed of(3);
+  of.done("clip", 0);
+  const RunFile run{.parts = 2, .of_clips = true};
+  RunFile before = run;  // of a list that had two parts
+  before.grows = true;
+  CHECK(NeededParts(of.folder.path, before, false).are_done(0));
+  NeededParts own(of.folder.path, run, false), all(of.folder.path, run, true);
+  CHECK_FALSE(own.are_done(0));
+  CHECK_THAT(own.missing({0}), Catch::EndsWith("complete: 2"));
+  CHECK_THAT(all.missing({0}), Catch::EndsWith("complete: 1, 2"));
+  of.done("clip", 2);
+  CHECK(own.are_done(0));
+  CHECK_FALSE(own.are_done(1));
+  CHECK_FALSE(all.are_done(0));
+  CHECK_THAT(all.missing({0, 1}), Catch::EndsWith("complete: 1"));
+  of.done("clip", 1);
+  CHECK(own.are_done(1));
+  CHECK(all.are_done(0));
+  CHECK(all.are_done(1));
+  // The list with one part more belongs to the same work, if it needs all.
+  NeededParts all_of_before(of.folder.path, before, true);
+  CHECK(all_of_before.are_done(0));
+}

@@ -4,19 +4,22 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "io/file.h"
 #include "io/manifest.h"
-#include "io/process_name.h"
 #include "io/store.h"
 #include "parts/clip_list.h"
+#include "parts/part_choice.h"
 #include "parts/part_run.h"
+#include "support/part_leases.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -271,6 +274,100 @@ TEST_CASE("what cannot be listed is said, and leaves no list") {
   }
 }
 
+TEST_CASE("a video is small up to a sixteenth of a shard, a picture at any size") {
+  SizedFiles files;
+  const std::vector<std::string> paths = {
+      files.add("small.mp4", 4 * kMiB), files.add("large.mp4", 4 * kMiB + 1),
+      files.add("large.png", 4 * kMiB + 1), files.add("none.mp4", 0)};
+  list(paths, files.directory(), 1);
+  std::set<std::string> in_buckets;
+  for (const Json& record : part_records(files.directory(), 0))
+    if (record.contains("bucket")) in_buckets.insert(io::base_name(std::string(record["path"])));
+  CHECK(in_buckets == std::set<std::string>{"small.mp4", "large.png", "none.mp4"});
+}
+
+TEST_CASE("a video of unknown size counts as much as the others on average") {
+  SizedFiles files;
+  std::vector<std::string> inputs = {files.add("a.mp4", 10 * kMiB)};
+  for (int i = 0; i < 4; ++i)
+    inputs.push_back(fmt::format("http://h/{}.mp4", i));
+  const ListFacts facts = list(inputs, files.directory(), 2).facts;
+  std::multiset<std::uint64_t> videos, bytes;
+  for (const ListFacts::NewPart& made : facts.made) {
+    videos.insert(made.videos);
+    bytes.insert(made.bytes);
+  }
+  CHECK(videos == std::multiset<std::uint64_t>{2, 3});
+  CHECK(bytes == std::multiset<std::uint64_t>{0, 10 * kMiB});
+}
+
+TEST_CASE("buckets and subfolders have the sizes that they have had") {
+  constexpr std::uint64_t kShard = 64 * kMiB;
+  CHECK(bucket_fill(1000, 30, kShard) == 1000 + 16384 + 30 * 64);
+  CHECK(bucket_fill(0, 0, 1) == 1);
+  CHECK(count_buckets(0, kShard) == 0);
+  CHECK(count_buckets(1, kShard) == 1);
+  CHECK(count_buckets(kShard / 2, kShard) == 1);
+  CHECK(count_buckets(kShard / 2 + 1, kShard) == 2);
+  CHECK(count_buckets(3, 1) == 3);
+  const auto digits = [](std::uint64_t buckets, std::uint64_t videos, std::uint64_t bytes) {
+    return subfolder_digits(
+        {.shard_bytes = 1600, .buckets = buckets, .videos = videos, .bytes = bytes});
+  };
+  CHECK(digits(0, 0, 0) == 2);
+  CHECK(digits(213'333, 0, 0) == 2);  // times twelve files is just below 256 times 10,000
+  CHECK(digits(213'334, 0, 0) == 3);
+  CHECK(digits(0, 200'000, 13'333 * 1600) == 2);
+  CHECK(digits(0, 200'001, 13'333 * 1600) == 3);
+  CHECK(digits(0, 1'000'000, 12'549 * 1600) == 2);  // Sixteen units a shard.
+  CHECK(digits(0, 1'000'000, 12'550 * 1600) == 3);
+  CHECK(digits(std::uint64_t{1} << 60, 0, 0) == 6);
+}
+
+TEST_CASE("a list that another process changes is left to it, and what is no list is refused") {
+  SizedFiles files;
+  const std::string one = files.add("a.mp4", 10), two = files.add("b.mp4", 5 * kMiB);
+  list({one}, files.directory(), 1);
+  io::FileStore store(files.directory() + "/parts");
+  store.create("list/lease-1-0", lease_text(kFarProcess, 60));
+  std::thread beats([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    store.create("list/lease-1-1", lease_text(kFarProcess, 60));
+  });
+  CHECK_THROWS_WITH(list({two}, files.directory(), 1),
+                    Catch::Contains("process 12 on far changes the list since"));
+  beats.join();
+  for (const char* name : {"list/lease-1-0", "list/lease-1-1"})
+    store.remove(name);
+  // A change between the reading and the writing of the list.
+  const std::string text = store.read("list.json")->contents;
+  ListOptions options;
+  options.inputs = {two};
+  options.directory = files.directory();
+  options.parts = 1;
+  options.is_picture = [&](const std::string&) {
+    store.write("list.json", text);
+    return false;
+  };
+  const auto ignore = [](const io::Fault&) {};
+  CHECK_THROWS_WITH(write_list(options, ignore, no_progress()),
+                    Catch::Contains("another process has changed the list"));
+  CHECK(store.read("list.json")->contents == text);
+  options.is_picture = [](const std::string&) { return false; };
+  options.parts = kMostParts;
+  CHECK_THROWS_WITH(write_list(options, ignore, no_progress()),
+                    Catch::Contains("at most 10000000 parts"));
+  options.parts = 1;
+  CHECK(write_list(options, ignore, no_progress()).parts == 2);
+  Json json = parse_json(text, "");
+  json["version"] = 2;
+  store.write("list.json", dump_json(json));
+  CHECK_THROWS_WITH(read_list(files.directory()), Catch::Contains("list.json' has a version"));
+  json["version"] = 1, json["videos"] = -1;
+  store.write("list.json", dump_json(json));
+  CHECK_THROWS_WITH(read_list(files.directory()), Catch::Contains("'videos'"));
+}
+
 TEST_CASE("a call takes away what a killed one left") {
   SizedFiles files;
   const std::string one = files.add("a.mp4", 10), two = files.add("b.mp4", 10);
@@ -280,14 +377,7 @@ TEST_CASE("a call takes away what a killed one left") {
                            ".list.json.next", ".list.json.host-1.0.tmp"})
     files.folder().write("clips/parts/" + std::string(left), "x");
   io::FileStore store(folder);
-  io::ProcessName killed = io::ProcessName::self();
-  killed.pid = 0x3ffffff;  // above the numbers of processes
-  store.create("list/lease-1-0", dump_json({{"host", killed.host},
-                                            {"pid", killed.pid},
-                                            {"machine", killed.machine},
-                                            {"begun", "2026-01-01T00:00:00Z"},
-                                            {"beat_seconds", 20},
-                                            {"patience", 65}}));
+  store.create("list/lease-1-0", lease_text(gone_process(), 65));
   list({one, two}, files.directory(), 1);
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parts/run_file.h"
 
+#include <fmt/core.h>
+
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
@@ -121,4 +123,50 @@ TEST_CASE("a work reads the columns of programs that began before it") {
   RunTerms terms = with_settings({{"a", 1}}, {"caption"});
   terms.awaits = {"caption"};
   CHECK(awaits.agree("embed", {}, terms).after == std::vector<std::string>{"caption"});
+}
+
+TEST_CASE("of many settings that differ, three are named, in short") {
+  const FolderOfClips of(1);
+  const Json settings = {{"a", 1}, {"b", 2}, {"c", 3}, {"size", 4}};
+  of.agree("clip", {}, with_settings(settings));
+  const Json now = {{"a", std::string(90, 'x')}, {"b", 0}, {"c", 0}, {"size", 0}};
+  const std::string said = of.refusal("clip", {}, with_settings(now));
+  CHECK_THAT(said, Catch::Contains("a is 1 there, and \"" + std::string(79, 'x') +
+                                   "... here; b is 2 there, and 0 here; c is 3 there, and 0 here; "
+                                   "give --size here as there"));
+  const Json turned = {{"b", 2}, {"a", 1}, {"c", 3}, {"size", 4}};
+  CHECK_THAT(of.refusal("clip", {}, with_settings(turned)),
+             Catch::Contains("their members have another order; give the same options"));
+  // Without settings, there is nothing to agree on.
+  CHECK(of.agree("clip", {}, {}).parts == 1);
+}
+
+TEST_CASE("a part that a work does not have is refused, and so is a damaged run.json") {
+  const FolderOfClips of(3);
+  PartChoice choice;
+  choice.kind = PartChoice::Kind::fixed;
+  RunTerms terms;
+  terms.clips = of.folder.path;
+  const auto agree = [&](int part) {
+    choice.part = part;
+    return agree_on_run(of.folder.path, "caption", choice, terms);
+  };
+  CHECK(agree(2).parts == 3);
+  CHECK_THROWS_WITH(agree(3), Catch::Contains("there is no part 3") && Catch::Contains("0 to 2"));
+  for (const int parts : {0, -1, 10'000'001}) {
+    of.folder.write("parts/caption/run.json", fmt::format(R"({{"parts":{}}})", parts));
+    CHECK_THROWS_WITH(read_run_file(of.folder.path, "caption"),
+                      Catch::Contains(fmt::format("has {} parts", parts)));
+  }
+  of.folder.write("parts/caption/run.json", R"({"parts":10000000})");
+  CHECK(read_run_file(of.folder.path, "caption")->parts == 10'000'000);
+  // A work that names all shards grows with no list.
+  of.folder.write("parts/caption/run.json", R"({"parts":2,"shares":"names","grows":true})");
+  CHECK(count_parts(of.folder.path, "caption") == 2);
+  // A list is never shorter than what was agreed on.
+  of.folder.write("parts/caption/run.json", R"({"parts":5,"shares":"clips","grows":true})");
+  CHECK(count_parts(of.folder.path, "caption") == 5);
+  const TemporaryFolder none;
+  CHECK_FALSE(count_parts(none.path, "clip"));
+  CHECK_FALSE(count_parts(none.path, "caption"));
 }

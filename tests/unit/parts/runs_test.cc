@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +9,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <random>
 #include <set>
 #include <thread>
@@ -27,35 +25,13 @@
 #include "parts/part_notes.h"
 #include "parts/part_run.h"
 #include "parts/status.h"
+#include "support/part_leases.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
 using namespace vfm::parts;
 
 namespace {
-
-constexpr double kBeat = 0.2;  // seconds
-
-PartChoice fixed_part(int part, std::optional<int> parts) {
-  PartChoice choice;
-  choice.kind = PartChoice::Kind::fixed;
-  choice.part = part;
-  choice.parts = parts;
-  choice.lease_seconds = kBeat;
-  return choice;
-}
-
-PartChoice any_part(std::optional<int> parts) {
-  PartChoice choice;
-  choice.kind = PartChoice::Kind::automatic;
-  choice.parts = parts;
-  choice.lease_seconds = kBeat;
-  return choice;
-}
-
-std::string plain_digest(int part) {
-  return fmt::format("digest of {}", part);
-}
 
 /// Does one part, and returns it when it is complete.
 void do_part(const std::string& directory, int part, int parts,
@@ -83,36 +59,6 @@ std::vector<std::string> leftovers(const std::string& directory) {
       names.push_back(entry.path());
   }
   return names;
-}
-
-std::string lease_text(const io::ProcessName& process, double patience) {
-  return dump_json({{"host", process.host},
-                    {"pid", process.pid},
-                    {"machine", process.machine},
-                    {"begun", "2026-01-01T00:00:00Z"},
-                    {"beat_seconds", patience / 3},
-                    {"patience", patience}});
-}
-
-/// A process of a host where nobody here can see it.
-const io::ProcessName kFarProcess{"far", 12, "another machine"};
-
-pid_t start(const std::function<int()>& work) {
-  const pid_t pid = ::fork();
-  if (pid != 0) return pid;
-  int status = 99;
-  try {
-    status = work();
-  } catch (const Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
-  }
-  ::_exit(status);
-}
-
-int status_of(pid_t pid) {
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
 void sleep_seconds(double seconds) {
@@ -446,8 +392,7 @@ TEST_CASE("one that saw an old state yields to who has the part") {
   // The lease that was seen has ended, and another process has the part since.
   LeaseWatch watch;
   const LeaseTimes times{kBeat, 3 * kBeat};
-  io::ProcessName gone = io::ProcessName::self();
-  gone.pid = 0x3ffffff;
+  const io::ProcessName gone = gone_process();
   struct OldStore : io::FileStore {
     using io::FileStore::FileStore;
     mutable bool old = true;
@@ -578,8 +523,7 @@ TEST_CASE("what a process left that was killed after its marker is taken away") 
       folder.write("parts/" + part + "/.lease-3-0.far-12.0.tmp", "");
     }
   };
-  io::ProcessName gone = io::ProcessName::self();
-  gone.pid = 0x3ffffff;
+  const io::ProcessName gone = gone_process();
   leave(gone);
   CHECK_FALSE(PartRun(folder.path, "embed", any_part({})).next(plain_digest));
   CHECK(leftovers(folder.path).empty());

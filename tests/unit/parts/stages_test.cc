@@ -145,6 +145,25 @@ TEST_CASE("a slow node leaves the last parts to nodes that do them sooner") {
   CHECK(choose_stage(stages, "A") == 2);
   stages[0].kinds["B"].working = 4;
   CHECK_FALSE(choose_stage(stages, "A"));
+  // One that ends at the same time as they do may help.
+  stages[2].ready = 36;  // B ends after 20.
+  CHECK(choose_stage(stages, "A") == 2);
+  stages[2].ready = 35;
+  CHECK_FALSE(choose_stage(stages, "A"));
+}
+
+TEST_CASE(
+    "of equal stages the first is taken, and of those that are tried the one with most work") {
+  CHECK(choose_stage(stages_with(0, 20, 20), "A") == 1);
+  std::vector<ListStage> stages = stages_with(10, 30, 20);
+  for (ListStage& stage : stages)
+    stage.kinds = {{"A", {1, 0}}, {"B", {0, 5}}};
+  CHECK(choose_stage(stages, "A") == 1);
+  stages[0].kinds["A"].working = 0;  // Nobody of the kind tries this one.
+  CHECK(choose_stage(stages, "A") == 0);
+  // A kind that has done a part tries no more.
+  stages[2].kinds["A"].seconds = 5;
+  CHECK(choose_stage(stages, "A") == 2);
 }
 
 TEST_CASE("unlike nodes come near the best split, also when a stage becomes slower") {
@@ -243,6 +262,48 @@ TEST_CASE("a look tells which parts of each stage wait, by notes, leases and wha
   CHECK(look.look(false)[1].done == 2);
   CHECK(look.look(true)[1].ready == 3);
   CHECK_THROWS_WITH(ListStages(made.path() + "/none", {"clip"}), Catch::Contains("vfm-clip list"));
+}
+
+TEST_CASE("a stage by names needs all clips, and one with fewer parts those of its own") {
+  MadeParts made(4);
+  for (const int part : {0, 2, 3})
+    made.done("clip", part, {part, 100, 1, ""});
+  for (const int part : {0, 2})
+    made.done("caption", part, {part, 100, 1, ""});
+  made.store().create("embed/run.json", R"({"parts":2,"shares":"clips","after":["caption"]})");
+  ListStages look(made.path(), {"clip", "caption", "embed"});
+  std::vector<ListStage> stages = look.look(false);
+  CHECK(stages[1].ready == 1);  // 3
+  CHECK(stages[2].parts == 2);
+  CHECK(stages[2].ready == 1);  // Part 0 has the parts 0 and 2.
+  made.done("clip", 1, {1, 100, 1, ""});
+  CHECK(look.look(false)[2].ready == 1);
+  made.done("caption", 1, {1, 100, 1, ""});
+  CHECK(look.look(false)[2].ready == 1);
+  made.done("caption", 3, {3, 100, 1, ""});
+  CHECK(look.look(false)[2].ready == 2);
+  made.store().write("embed/run.json", R"({"parts":3,"shares":"names"})");
+  CHECK(look.look(false)[2].ready == 3);
+  made.store().remove("clip/00003/done.json");
+  CHECK(look.look(true)[2].ready == 0);
+}
+
+TEST_CASE("notes, folders and leases of parts that a stage does not have are passed over") {
+  MadeParts made(2);
+  for (const int part : {2, 3, 4'000'000})
+    write_note(made.store(), "clip", {part, 100, 1, "gpu"});
+  for (const char* name : {"clip/00001", "clip/notes/x", "clip/other/done.json"})
+    made.store().create(name, "");
+  for (const int part : {2, 4'000'000})
+    made.lease("clip", part, "gpu", 60);
+  made.lease("clip", 0, "cpu", 6);
+  ListStages look(made.path(), {"clip"});
+  const ListStage stage = look.look(false)[0];
+  CHECK(stage.done == 0);
+  CHECK(stage.working == 1);
+  CHECK(stage.ready == 1);
+  CHECK(stage.kinds.at("gpu").working == 0);
+  CHECK(look.beat() == 2);
 }
 
 TEST_CASE("a node waits for a stage until a silent process counts as dead, or all is done") {
