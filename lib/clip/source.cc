@@ -174,8 +174,7 @@ bool ClipItems::identify(ClipSource& source, bool video) {
                                                 : source.object->stored_hash();
   };
   const bool moves = !video && check_motion(head_of(source.object, std::min(source.bytes, kHead)));
-  if (!moves || !spans_ || source.spans)
-    source.hash = hash_of();
+  if (!moves || !spans_ || source.spans) source.hash = hash_of();
   return moves;
 }
 

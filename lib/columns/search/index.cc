@@ -88,7 +88,8 @@ void IndexBuild::read_input() {
       task.shard.path = record->path();
       task.shard.columns = record->json->at("columns");
       task.shard.tar = vectors_tar(*record);
-      if (named_.insert(io::canonical_path(task.shard.tar)).second) tasks_.push_back(std::move(task));
+      if (named_.insert(io::canonical_path(task.shard.tar)).second)
+        tasks_.push_back(std::move(task));
     } catch (const Error& error) {
       bad.push_back({path, error.what()});
     }
@@ -130,7 +131,8 @@ void IndexBuild::open_before() {
     if (!named_.contains(io::canonical_path(shard.tar)))
       log_warning("{}: {}; it is taken out of the index", shard.path, why);
   }
-  std::erase_if(tasks_, [&](const Task& task) { return stays.contains(io::canonical_path(task.shard.tar)); });
+  std::erase_if(
+      tasks_, [&](const Task& task) { return stays.contains(io::canonical_path(task.shard.tar)); });
 }
 
 void IndexBuild::look_at(Task& task) {

@@ -2,8 +2,8 @@
 #include "io/remote/credentials.h"
 
 #include <algorithm>
-#include <atomic>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <sstream>

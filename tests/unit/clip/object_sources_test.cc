@@ -10,16 +10,16 @@
 #include "clip/store/listed.h"
 #include "io/file.h"
 #include "io/hash_ledger.h"
-#include "support/temporary_folder.h"
 #include "io/object_server.h"
+#include "support/temporary_folder.h"
 
 using namespace vfm::clip;
 using namespace vfm;
 
 namespace {
 
-std::vector<std::string> hashes_of(const std::vector<std::string>& inputs, const std::string& scratch,
-                                   io::HashLedger* ledger) {
+std::vector<std::string> hashes_of(const std::vector<std::string>& inputs,
+                                   const std::string& scratch, io::HashLedger* ledger) {
   ClipItems items(inputs, 1 << 20, scratch);
   items.use(ledger);
   std::vector<std::string> hashes;

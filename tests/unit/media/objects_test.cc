@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "base/error.h"
+#include "io/object_server.h"
 #include "io/remote/remote_file.h"
 #include "media/container/far_bytes.h"
 #include "media/decode/decoder.h"
 #include "media/far_source.h"
 #include "media/sound/sound_meter.h"
 #include "media_files.h"
-#include "io/object_server.h"
 
 using namespace vfm::media;
 
@@ -59,7 +59,8 @@ TEST_CASE("a video of a bucket has the pictures and the sound of the file") {
   server.put(address.substr(4), bytes);  // "/bucket/raw/a.mp4"
   CHECK(pictures_of(address) == pictures_of(file));
   const vfm::Span all{0, 4000, {1, 1000}};
-  CHECK(SoundMeter(address, 0).measure(all)->loudness == SoundMeter(file, 0).measure(all)->loudness);
+  CHECK(SoundMeter(address, 0).measure(all)->loudness ==
+        SoundMeter(file, 0).measure(all)->loudness);
   CHECK(error_in([&] { Decoder(bucket + "/raw/none.mp4"); }) ==
         "cannot open '" + bucket + "/raw/none.mp4': no such object");
 }

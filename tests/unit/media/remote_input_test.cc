@@ -69,8 +69,8 @@ class FileServer {
     std::string all =
         "HTTP/1.1 206 Partial Content\r\nAccept-Ranges: bytes\r\nContent-Range: bytes " +
         std::to_string(from) + "-" + std::to_string(to) + "/" + std::to_string(bytes_.size()) +
-        "\r\nContent-Length: " + std::to_string(to - from + 1) +
-        "\r\nConnection: close\r\n\r\n" + bytes_.substr(from, to - from + 1);
+        "\r\nContent-Length: " + std::to_string(to - from + 1) + "\r\nConnection: close\r\n\r\n" +
+        bytes_.substr(from, to - from + 1);
     if (!refusal_.empty())
       all = "HTTP/1.1 " + refusal_ + "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     for (std::size_t sent = 0; sent < all.size();) {

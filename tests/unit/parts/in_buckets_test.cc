@@ -1,7 +1,7 @@
 // Parts in a bucket: claims, markers and looks by few requests.
 // SPDX-License-Identifier: Apache-2.0
-#include <catch2/catch.hpp>
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,13 +11,13 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/folder.h"
+#include "io/object_server.h"
 #include "parts/clip_list.h"
 #include "parts/part_inputs.h"
 #include "parts/part_run.h"
 #include "parts/parts_look.h"
 #include "parts/stage_look.h"
 #include "parts/status.h"
-#include "io/object_server.h"
 
 using namespace vfm::parts;
 using namespace vfm;
@@ -81,7 +81,8 @@ TEST_CASE("the parts of a folder in a bucket are done once, and what is done sta
     CHECK(file.name.find("lease-") == std::string::npos);
 }
 
-TEST_CASE("two processes that claim one part of a bucket: one gets it, and the other sees whose it is") {
+TEST_CASE(
+    "two processes that claim one part of a bucket: one gets it, and the other sees whose it is") {
   ObjectServer server;
   const std::string folder = server.new_bucket() + "/clips";
   PartChoice choice = automatic(1);
