@@ -118,7 +118,7 @@ void verify_checkpoint(const std::string& folder, int rank, int ranks) {
     if (least - loads.begin() == rank) own.push_back(file);
   }
   io::for_each_at_once(own.size(), io::requests_at_once(folder),
-              [&](std::size_t i) { verify_file(folder, own[i]); });
+                       [&](std::size_t i) { verify_file(folder, own[i]); });
 }
 
 std::string find_checkpoint(const std::string& path) {
