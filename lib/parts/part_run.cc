@@ -80,8 +80,10 @@ std::map<std::string, std::int64_t> crashes_before(const io::Store& store,
   return crashes;
 }
 
+}  // namespace
+
 /// A wait that looks again after longer and longer times, up to half a beat (10 seconds).
-struct Wait {
+struct PartWait {
   using Clock = std::chrono::steady_clock;
   LeaseTimes times;
   bool waits = false;
@@ -99,8 +101,6 @@ struct Wait {
     next = std::min(next * 1.5, times.beat / 2);
   }
 };
-
-}  // namespace
 
 std::string part_name(int part) {
   return fmt::format("{:05}", part);
@@ -146,7 +146,7 @@ struct PartRun::State {
   Stopwatch looked;                 // since `recent` was made
   std::optional<NeededParts> needs;
   std::optional<PartsAhead> ahead;
-  Wait wait;
+  PartWait wait;
   int at = 0;               // the part at which the next search begins
   std::vector<bool> ended;  // parts that are done, or that this process got
   std::map<int, std::string> digests;
@@ -395,7 +395,7 @@ void PartRun::State::await_needs(const std::vector<int>& parts_in_need) {
 /// Returns false if the run winds up.
 bool PartRun::State::await_room(int part) {
   if (!ahead) return true;
-  Wait room{times};
+  PartWait room{times};
   for (room.begin(); !wind_up_requested(); room.pause()) {
     const std::uint64_t bytes = ahead->bytes();
     if (bytes <= *choice.waiting || store->facts(name(part) + kMarker)) return true;
