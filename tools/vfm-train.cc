@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "dist/launch.h"
 #include "io/atomic_file.h"
+#include "io/file_cache.h"
 #include "ops/gpu_options.h"
 #include "train_options.h"
 #include "verbs.h"
@@ -47,6 +48,14 @@ class TrainTool : public cli::Tool {
             "When the run ends, write an HTML page with curves, rates, stages and the recipe. The "
             "page for a tokenizer also has up to eight clips, original and decoded.");
     training_.add_data(options);
+    options.add("--cache", cache_, "DIR:SIZE", "keep copies of data in a bucket on a local disk")
+        .check(cli::not_empty)
+        .shown("")
+        .manual(
+            "Keep copies of what is read from a bucket in the folder _DIR_ of a local disk, up to "
+            "_SIZE_ bytes, such as _/scratch/vfm:200GB_. All processes of a machine share them, "
+            "and the least recently used ones are removed. This option replaces *VFM_CACHE*. See "
+            "*vfm-storage*(7).");
     training_.add_beginning(options, true);
     ranks_.add(options);
     ranks_.add_graphs(options);
@@ -56,6 +65,7 @@ class TrainTool : public cli::Tool {
   bool long_running() const override { return true; }
   bool ranks_are_one() const override { return true; }
   void check() override {
+    if (!cache_.empty()) io::set_cache(cache_);
     training_.check();
     if (training_.run.earlier.empty()) training_.need_recipe();
   }
@@ -74,6 +84,7 @@ class TrainTool : public cli::Tool {
   TrainingOptions training_{true};
   RankOptions ranks_{true};
   cli::ReportOptions report_;
+  std::string cache_;
 };
 
 }  // namespace

@@ -22,6 +22,12 @@ std::string scheme_before(std::string_view name, std::size_t colon) {
   return scheme;
 }
 
+/// `scheme` is that of `name`, in lower case.
+bool is_read_everywhere(std::string_view name, std::string_view scheme) {
+  return name.starts_with(scheme) &&
+         (scheme == "s3" || scheme == "msc" || scheme == "http" || scheme == "https");
+}
+
 }  // namespace
 
 std::string url_scheme(std::string_view name) {
@@ -36,15 +42,20 @@ std::string no_file_message(std::string_view name) {
   if (scheme == "file")
     return vfm::format("'{}' is an address; give the path, '{}'", name,
                        name.substr(scheme.size() + (url_scheme(name).empty() ? 1 : 3)));
-  return vfm::format(
-      "'{}' is an address, and vfm has only files and folders of this machine here; copy it, or "
-      "mount it",
-      name);
+  if (!is_read_everywhere(name, scheme))
+    return vfm::format(
+        "'{}' is an address of a kind that vfm does not read; give one of s3:// or https://, copy "
+        "it, or mount it",
+        name);
+  if (url_scheme(name).empty())
+    return vfm::format("'{}' is no address; write '{}://{}'", name, scheme,
+                       name.substr(scheme.size() + 2));
+  return "";
 }
 
 std::string no_video_message(std::string_view name, std::span<const std::string> protocols) {
   const std::string scheme = url_scheme(name);
-  if (scheme.empty() || scheme == "file" || scheme == "http" || scheme == "https" ||
+  if (scheme.empty() || scheme == "file" || is_read_everywhere(name, scheme) ||
       std::find(protocols.begin(), protocols.end(), scheme) != protocols.end())
     return "";
   try {
@@ -55,7 +66,8 @@ std::string no_video_message(std::string_view name, std::span<const std::string>
         scheme);
   }
   return vfm::format(
-      "cannot open '{}': only files, http and https are opened; allow others with --protocols {}",
+      "cannot open '{}': only files, s3, http and https are opened; allow others with --protocols "
+      "{}",
       name, scheme);
 }
 

@@ -1,8 +1,8 @@
 // Distinguishes addresses ("s3://bucket/a.tar") from paths, and refuses addresses that a tool
 // cannot use. "./s3://bucket/x" is a path.
 //
-// Only videos and pictures may have addresses. All other inputs, and all outputs, are files and
-// folders of this machine.
+// s3, msc, http and https are read wherever files are (io/remote/address.h). Addresses of other
+// protocols are read only as videos, by FFmpeg, if --protocols allows it.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,16 +17,17 @@ namespace vfm {
 /// "concat:a|b" is a path.
 std::string url_scheme(std::string_view name);
 
-/// Returns "" for a path. For an address, returns a message that says that files must be on this
-/// machine, and what to do. "s3:/bucket" is also an address.
+/// Returns "" for a path, and for an address of s3, msc, http or https. For another address, and
+/// for "s3:/bucket", returns a message that says why it cannot be used, and what to do.
 std::string no_file_message(std::string_view name);
 
-/// Returns "" for a path, and for an address with the scheme http, https or file, or with a scheme
-/// in `protocols` (InputLimits::protocols). For another address, returns a message that says why it
+/// Returns "" for a path, and for an address of s3, msc, http, https or file, or of a protocol in
+/// `protocols` (InputLimits::protocols). For another address, returns a message that says why it
 /// cannot be read, and what to do.
 std::string no_video_message(std::string_view name, std::span<const std::string> protocols);
 
-/// Throws Error{refused} for an address. All code that opens or makes files calls this function.
+/// Throws Error{refused} for an address that no_file_message() refuses. All code that opens or
+/// makes files calls this function.
 void refuse_address(std::string_view name);
 
 }  // namespace vfm

@@ -8,12 +8,14 @@
 #include "base/error.h"
 #include "base/run_end.h"
 #include "base/safe_point.h"
+#include "base/thread_stop.h"
 
 namespace vfm {
 namespace {
 std::atomic<int> g_signal{0};
 std::atomic<bool> g_wind_up{false}, g_closed_pipes_stop{false};
 std::atomic<void (*)()> g_at_safe_points{nullptr};
+thread_local const std::atomic<bool>* t_flag = nullptr;
 static_assert(std::atomic<int>::is_always_lock_free, "set from a signal handler");
 }  // namespace
 
@@ -27,7 +29,11 @@ int stop_signal() noexcept {
 }
 
 bool stop_requested() noexcept {
-  return stop_signal() != 0 || run_ends();
+  return stop_signal() != 0 || run_ends() || (t_flag && *t_flag);
+}
+
+void stop_thread_by(const std::atomic<bool>* flag) noexcept {
+  t_flag = flag;
 }
 
 void act_at_safe_points(void (*act)()) noexcept {

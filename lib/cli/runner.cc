@@ -38,6 +38,7 @@
 #include "cli/verbs.h"
 #include "cli/version.h"
 #include "cli/waiting.h"
+#include "io/file_cache.h"
 #include "io/held_begin.h"
 #include "io/manifest.h"
 
@@ -138,6 +139,7 @@ std::string stream_id(const std::string& command, const CLI::App& app) {
     return option.count() > 0 && option.get_group() != kCommonGroup &&
            !option.check_lname("jobs") && !option.check_lname("force") &&
            !option.check_lname("report") && !option.check_lname("isolate") &&
+           !option.check_lname("cache") &&
            !(option.check_lname("device") && DeviceOptions::asks_workers(option.results().front()));
   };
   Json given = Json::array();
@@ -245,6 +247,7 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::vector<std::str
   bool checked = false;
   try {
     if (has_slots) JobOptions::check_environment();
+    if (const std::string cache = environment("VFM_CACHE"); !cache.empty()) io::set_cache(cache);
     tool.check();
     checked = true;
     const int status = run_in_stream(tool, context, id);

@@ -29,6 +29,7 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/manifest.h"
+#include "io/remote/address.h"
 #include "media/encode/encode_sessions.h"
 #include "media/encode/encoder.h"
 #include "shard/input_totals.h"
@@ -342,6 +343,23 @@ std::uint64_t bytes_ahead(const ClipOptions& options, int slots) {
   return options.ahead_bytes > UINT64_MAX / count ? UINT64_MAX : options.ahead_bytes * count;
 }
 
+/// Writes the ledger of a bucket now and then, so that a killed run need not hash all again.
+class LedgerKeeper {
+ public:
+  explicit LedgerKeeper(io::HashLedger& ledger) : ledger_(ledger) {}
+  /// Call it on the thread that uses the ledger.
+  void keep() {
+    constexpr double kPause = 60;
+    if (!io::is_bucket(ledger_.path()) || since_.seconds() < kPause) return;
+    ledger_.finish();
+    since_ = Stopwatch();
+  }
+
+ private:
+  io::HashLedger& ledger_;
+  Stopwatch since_;
+};
+
 }  // namespace
 
 void check_encoders(ClipRecipe recipe) {
@@ -363,6 +381,7 @@ long run(const ClipOptions& given, share::Slots& slots, Progress& progress,
   const std::string own = part ? part->unfinished : options.directory;
   ClipItems items(options.inputs, options.shard_bytes, own);
   io::HashLedger ledger(io::join_path(own, kLedger));
+  LedgerKeeper keeper(ledger);
   items.use(&ledger);
   if (part)
     items.follow_list();
@@ -384,7 +403,11 @@ long run(const ClipOptions& given, share::Slots& slots, Progress& progress,
                      [&](const ClipItem& item) { leftovers.see(item); });
   share::for_each_ordered<JoinedItems::Work, Outcome>(
       slots,
-      [&] { return part && part->lost() ? std::optional<JoinedItems::Work>() : joined.next(); },
+      [&]() -> std::optional<JoinedItems::Work> {
+        if (part && part->lost()) return std::nullopt;
+        keeper.keep();
+        return joined.next();
+      },
       [&](const JoinedItems::Work& work) {
         return work.item.kind == ClipItem::Kind::video ? job.video(work) : job.other(work);
       },

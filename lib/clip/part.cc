@@ -16,6 +16,7 @@
 #include "clip/clip.h"
 #include "clip/store/listed.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/process_name.h"
 #include "media/version.h"
 #include "parts/clip_list.h"
@@ -30,18 +31,20 @@ namespace fs = std::filesystem;
 constexpr const char* kUnfinished = "unfinished-";
 
 /// A folder for the unfinished work of this process. The name has a random part, because another
-/// host may have a process of the same name, and removes the folders of earlier processes.
+/// host may have a process of the same name, and removes the folders of earlier processes. The
+/// folder of a part in a bucket is local, so only processes of the same machine take its work over.
 class UnfinishedFolder {
  public:
   /// Makes the folder in the folder of a part.
   explicit UnfinishedFolder(const parts::Part& part)
       : part_(part),
-        path_(part.path(fmt::format("{}{}-{:08x}", kUnfinished, io::ProcessName::self().name(),
-                                    std::random_device()()))) {
+        parent_(io::scratch_folder_of(part.folder())),
+        path_(io::join_path(parent_,
+                            fmt::format("{}{}-{:08x}", kUnfinished, io::ProcessName::self().name(),
+                                        std::random_device()()))) {
     std::error_code wrong;
     std::vector<fs::path> earlier;
-    for (fs::directory_iterator at(part.folder(), wrong), end; !wrong && at != end;
-         at.increment(wrong))
+    for (fs::directory_iterator at(parent_, wrong), end; !wrong && at != end; at.increment(wrong))
       if (at->path().filename().string().starts_with(kUnfinished)) earlier.push_back(at->path());
     std::sort(earlier.begin(), earlier.end());
     io::make_directories(path_);
@@ -58,6 +61,7 @@ class UnfinishedFolder {
   void remove() const {
     std::error_code wrong;  // The folder is of no use, and does no harm.
     fs::remove_all(path_, wrong);
+    if (parent_ != part_.folder()) io::remove_if_empty(parent_);
   }
 
  private:
@@ -74,7 +78,7 @@ class UnfinishedFolder {
   }
 
   const parts::Part& part_;
-  std::string path_;
+  std::string parent_, path_;
 };
 
 /// Does the parts, one after the other.

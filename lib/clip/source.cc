@@ -14,7 +14,10 @@
 #include "base/json.h"
 #include "clip/store/listed.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/places.h"
+#include "io/remote/address.h"
+#include "media/far_source.h"
 
 namespace vfm::clip {
 namespace {
@@ -46,6 +49,33 @@ void refuse_folder(const std::string& path) {
           path, path);
 }
 
+std::shared_ptr<io::RemoteFile> open_object(const std::string& path) {
+  const auto refuse_prefix = [&] {
+    fail_as(Cause::open, "'{}' is a folder, not a video; list the videos in it for vfm-clip", path);
+  };
+  if (io::is_bucket(path) && path.ends_with('/')) refuse_prefix();
+  try {
+    return media::open_far_source(path);
+  } catch (const Error& error) {
+    if (io::is_bucket(path) && error.cause() == Cause::open && io::is_folder(path)) refuse_prefix();
+    throw;
+  }
+}
+
+/// Returns up to `most` bytes of the beginning of an object.
+std::string head_of(const std::shared_ptr<io::RemoteFile>& object, std::size_t most) {
+  io::RemoteReader reader(object, most);
+  std::string head(most, '\0');
+  std::size_t size = 0;
+  while (size < most) {
+    const std::size_t got = reader.read_some(head.data() + size, most - size);
+    if (got == 0) break;
+    size += got;
+  }
+  head.resize(size);
+  return head;
+}
+
 }  // namespace
 
 std::string store_name(const ClipItem& item) {
@@ -58,7 +88,9 @@ std::string store_name(const ClipItem& item) {
 }
 
 std::string image_extension(const std::string& path) {
-  const std::string extension = io::extension(path);
+  const bool query = io::is_remote(path) && !io::is_bucket(path);
+  const std::string extension =
+      io::extension(query ? path.substr(0, path.find_first_of("?#")) : path);
   if (extension == "jpg" || extension == "jpeg") return "jpg";
   if (extension == "tif" || extension == "tiff") return "tiff";
   if (extension == "png" || extension == "webp" || extension == "bmp") return extension;
@@ -110,6 +142,42 @@ bool ClipItems::take_spans(ClipSource& source) {
   return source.spans != nullptr;
 }
 
+/// Fills in what the contents tell, and the spans of an animation. Returns true if a picture moves.
+bool ClipItems::identify(ClipSource& source, bool video) {
+  constexpr std::uint64_t kHead = 1 << 16;
+  const auto check_motion = [&](std::string_view head) {
+    if (video || !is_animation(head)) return false;
+    if (spans_) take_spans(source);
+    return true;
+  };
+  if (!io::is_url(source.path)) {
+    io::File file = io::File::open_regular(source.path);
+    source.bytes = file.size();
+    std::string head(video ? 0 : std::min(source.bytes, kHead), '\0');
+    file.pread_exact(head.data(), head.size(), 0);
+    const bool moves = check_motion(head);
+    if (!moves || !spans_ || source.spans)
+      source.hash = ledger_ ? ledger_->hash(file) : io::hash_file(file);
+    return moves;
+  }
+  if (io::is_remote(source.path)) source.object = open_object(source.path);
+  source.endless = !source.object;
+  if (source.endless) {
+    source.hash = hash_hex(source.path);
+    return false;
+  }
+  source.bytes = source.object->size();
+  const auto hash_of = [&] {
+    io::File file = io::File::of(source.object);
+    if (ledger_) return ledger_->hash(file);
+    return source.object->stored_hash().empty() ? io::hash_file(file)
+                                                : source.object->stored_hash();
+  };
+  const bool moves = !video && check_motion(head_of(source.object, std::min(source.bytes, kHead)));
+  if (!moves || !spans_ || source.spans) source.hash = hash_of();
+  return moves;
+}
+
 ClipItem ClipItems::classify(const io::Record& record) {
   using Kind = ClipItem::Kind;
   ClipSource source;
@@ -127,19 +195,8 @@ ClipItem ClipItems::classify(const io::Record& record) {
     const bool video = image_extension(path).empty();
     if (spans_ && video && !take_spans(source)) return without_spans(path);
     if (!identify_) return {Kind::video, {std::move(source)}, {}, {}};
-    if (io::is_url(path)) {
-      source.hash = hash_hex(path);
-    } else {
-      io::File file = io::File::open_regular(path);
-      source.bytes = file.size();
-      if (!video) {
-        std::string head(std::min<std::uint64_t>(source.bytes, 1 << 16), '\0');
-        file.pread_exact(head.data(), head.size(), 0);
-        moves = is_animation(head);
-      }
-      if (spans_ && !video && moves && !take_spans(source)) return without_spans(path);
-      source.hash = ledger_ ? ledger_->hash(file) : io::hash_file(file);
-    }
+    moves = identify(source, video);
+    if (spans_ && moves && !source.spans) return without_spans(path);
   } catch (const Error& error) {
     io::Fault fault(path.empty() ? record.where : path, error);
     if (listed_) fault = settled(std::move(fault));
@@ -186,8 +243,8 @@ bool ClipItems::read_more() {
 bool ClipItems::is_small(const ClipItem& item) {
   if (item.kind != ClipItem::Kind::video || !join_after_) return false;
   const ClipSource& source = item.sources[0];
-  return ++videos_ > *join_after_ && source.bytes <= batch_bytes_ / kSmallPart &&
-         !io::is_url(source.path) && source.record->size() == 2;
+  return ++videos_ > *join_after_ && source.bytes <= batch_bytes_ / kSmallPart && !source.endless &&
+         source.record->size() == 2;
 }
 
 /// Adds a small video to the batch. Returns true if `item` is now a complete batch.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,15 +19,20 @@
 #include "io/first_names.h"
 #include "io/hash_ledger.h"
 #include "io/manifest.h"
+#include "io/remote/remote_file.h"
 
 namespace vfm::clip {
 
 struct ClipSource {
   std::string path;
-  std::string hash;  ///< XXH3-128 of the file's contents, or of the text of a URL.
+  std::string hash;  ///< XXH3-128 of the contents, or of the address of an endless source.
   HeldJson record;   ///< Record of the source in the input.
   std::uint64_t bytes = 0;
   const std::vector<GivenSpan>* spans = nullptr;  ///< Spans to cut, or null.
+  /// The object of an address, or null for a file. While it exists, all decoders of the address
+  /// read the version that `hash` tells of (media/far_source.h).
+  std::shared_ptr<io::RemoteFile> object;
+  bool endless = false;  ///< Set for an address that may have no end, as of rtsp.
 };
 
 struct ClipItem {
@@ -93,6 +99,7 @@ class ClipItems {
  private:
   bool read_more();
   bool take_spans(ClipSource& source);
+  bool identify(ClipSource& source, bool video);
   ClipItem classify(const io::Record& record);
   bool is_small(const ClipItem& item);
   bool gather(ClipItem& item);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <list>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -11,7 +12,10 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "data/open_shard.h"
+#include "io/at_once.h"
 #include "io/file.h"
+#include "io/remote/address.h"
 #include "shard/dataset_meta.h"
 #include "shard/finished_dataset.h"
 #include "shard/media_index.h"
@@ -97,8 +101,10 @@ void add_facts(StoredClip& clip, const shard::IndexedSample& sample, const TextC
 }  // namespace
 
 struct ClipSet::State {
-  using Reader = std::shared_ptr<const shard::IndexedReader>;
-  static constexpr std::size_t kOpenShards = 64;  // more tars are not held open at once
+  using Reader = std::shared_ptr<const OpenShard>;
+  // More tars are not held open at once. An open object takes no descriptor.
+  static constexpr std::size_t kOpenShards = 64, kOpenObjects = 4096;
+  bool remote = false;
 
   std::vector<std::string> tars;
   std::vector<StoredClip> clips;
@@ -107,10 +113,12 @@ struct ClipSet::State {
   std::mutex mutex;                                // guards open
   std::list<std::pair<std::size_t, Reader>> open;  // the last used first
 
-  void add_shard(const std::string& tar, const ClipListing& listing, shard::MediaIndex* facts) {
+  /// `samples` are those of the shard's index.
+  void add_shard(const std::string& tar, const std::vector<shard::IndexedSample>& samples,
+                 const ClipListing& listing, shard::MediaIndex* facts) {
     std::int64_t row = 0;
-    shard::for_each_indexed(tar, [&](const shard::IndexedSample& sample) {
-      StoredClip clip{sample.key, tars.size(), row++, false};
+    for (const shard::IndexedSample& sample : samples) {
+      StoredClip clip{sample.key, tars.size(), row++, static_cast<std::int64_t>(sample.size)};
       for (const shard::IndexedMember& member : sample.members)
         if (shard::is_media_extension(member.extension)) {
           clip.still = shard::is_still_extension(member.extension);
@@ -118,37 +126,60 @@ struct ClipSet::State {
         }
       if (facts != nullptr) add_facts(clip, sample, listing.texts, *facts);
       clips.push_back(std::move(clip));
-    });
+    }
     tars.push_back(tar);
   }
 
-  Reader reader_of(std::size_t shard) {
-    const std::lock_guard lock(mutex);
+  Reader find_open(std::size_t shard) {
     for (auto it = open.begin(); it != open.end(); ++it)
       if (it->first == shard) {
         open.splice(open.begin(), open, it);
         return it->second;
       }
-    open.emplace_front(shard, std::make_shared<const shard::IndexedReader>(tars[shard]));
-    const Reader reader = open.front().second;
-    if (open.size() > kOpenShards) open.pop_back();
+    return nullptr;
+  }
+
+  Reader reader_of(std::size_t shard) {
+    std::unique_lock lock(mutex);
+    if (Reader reader = find_open(shard)) return reader;
+    // Objects are opened several at once, as each of them takes many round trips.
+    if (remote) lock.unlock();
+    auto reader = std::make_shared<const OpenShard>(tars[shard]);
+    if (!lock.owns_lock()) lock.lock();
+    if (Reader other = find_open(shard)) return other;
+    open.emplace_front(shard, reader);
+    if (open.size() > (remote ? kOpenObjects : kOpenShards)) open.pop_back();
     return reader;
   }
 };
 
 ClipSet::ClipSet(const std::string& directory, const std::string& split, const ClipListing& listing)
     : state_(std::make_unique<State>()) {
+  state_->remote = io::is_remote(directory);
   Json shards = Json::array();
   std::optional<shard::MediaIndex> facts;
-  for (const auto& [name, record] : shard::planned_shards(directory)) {
-    if (!is_of_split(record, split)) continue;
-    if (listing.facts && !facts) facts.emplace(directory);
-    shards.push_back({{"path", name}, {"xxh3", record.json->value("xxh3", Json())}});
-    try {
-      state_->add_shard(record.path(), listing, facts ? &*facts : nullptr);
-    } catch (const Error& error) {
-      throw Error(error.what(), ErrorKind::usage);
-    }
+  std::vector<shard::FinishedShard> planned = shard::planned_shards(directory);
+  std::erase_if(planned, [&](const auto& one) { return !is_of_split(one.record, split); });
+  if (listing.facts && !planned.empty()) facts.emplace(directory);
+  // Of a bucket many indexes at once, and else one after the other.
+  const std::size_t most = state_->remote ? 64 : 1;
+  for (std::size_t begin = 0; begin < planned.size(); begin += most) {
+    const std::span<const shard::FinishedShard> some =
+        std::span(planned).subspan(begin, std::min(most, planned.size() - begin));
+    std::vector<std::vector<shard::IndexedSample>> samples(some.size());
+    as_usage([&] {
+      io::for_each_at_once(
+          some.size(), state_->remote ? io::kRequestsAtOnce : 1, [&](std::size_t i) {
+            shard::for_each_indexed(some[i].record.path(), [&](const shard::IndexedSample& sample) {
+              samples[i].push_back(sample);
+            });
+          });
+      for (std::size_t i = 0; i < some.size(); ++i) {
+        shards.push_back(
+            {{"path", some[i].name}, {"xxh3", some[i].record.json->value("xxh3", Json())}});
+        state_->add_shard(some[i].record.path(), samples[i], listing, facts ? &*facts : nullptr);
+      }
+    });
   }
   state_->info = {{"clips", std::move(shards)}};
 }
@@ -174,13 +205,43 @@ std::string ClipSet::name(std::size_t i) const {
   return fmt::format("sample '{}' of '{}'", clip.key, state_->tars[clip.shard]);
 }
 
-shard::Sample ClipSet::sample(std::size_t i) const {
+bool ClipSet::is_remote() const {
+  return state_->remote;
+}
+
+void ClipSet::fetch(std::span<SampleBytes> samples) const {
+  std::map<std::size_t, std::vector<SampleBytes*>> of_shards;
+  for (SampleBytes& one : samples)
+    of_shards[clips().at(one.sample).shard].push_back(&one);
+  for (const auto& [shard, own] : of_shards)
+    fetch_or_fail(own, [&, number = shard](std::span<SampleBytes* const> some) {
+      fetch_of_shard(number, some);
+    });
+}
+
+void ClipSet::fetch_of_shard(std::size_t shard, std::span<SampleBytes* const> samples) const {
+  const State::Reader open = state_->reader_of(shard);
+  const shard::IndexedReader& reader = open->reader;
+  std::vector<io::RemoteFile::Range> ranges;
+  for (SampleBytes* const one : samples) {
+    const std::int64_t row = clips().at(one->sample).row;
+    const std::uint64_t begin = reader.offset(row), size = reader.size(row);
+    if (begin + size > open->object->size())
+      fail("{}: the shard ends before it", name(one->sample));
+    one->bytes.resize(size);
+    ranges.push_back({begin, std::as_writable_bytes(std::span(one->bytes))});
+  }
+  open->object->pread_all(ranges);
+}
+
+shard::Sample ClipSet::sample(std::size_t i, const std::string* fetched) const {
   const StoredClip& clip = state_->clips.at(i);
   const std::string what = name(i);
-  const State::Reader reader = state_->reader_of(clip.shard);
-  if (clip.row >= reader->samples())
-    fail("{}: the shard has only {} samples", what, reader->samples());
-  shard::Sample sample = reader->read(clip.row);
+  const State::Reader open = state_->reader_of(clip.shard);
+  if (clip.row >= open->reader.samples())
+    fail("{}: the shard has only {} samples", what, open->reader.samples());
+  shard::Sample sample =
+      fetched ? open->reader.put_together(clip.row, *fetched) : open->reader.read(clip.row);
   if (sample.key != clip.key) fail("{}: the shard has '{}' there", what, sample.key);
   const shard::Member* const media = first_media(sample);
   if (media == nullptr) fail("{} has no video and no picture", what);
@@ -188,16 +249,17 @@ shard::Sample ClipSet::sample(std::size_t i) const {
   return sample;
 }
 
-ClipPixels ClipSet::read(std::size_t i, const PixelOptions& options) const {
-  const shard::Sample clip = sample(i);
+ClipPixels ClipSet::read(std::size_t i, const PixelOptions& options,
+                         const std::string* fetched) const {
+  const shard::Sample clip = sample(i, fetched);
   ClipPixels pixels = pixels_of(clip, name(i), options);
   pixels.bytes = clip.bytes();
   return pixels;
 }
 
 TextedClip ClipSet::read(std::size_t i, const PixelOptions& options, const TextColumns& texts,
-                         double place) const {
-  const shard::Sample clip = sample(i);
+                         double place, const std::string* fetched) const {
+  const shard::Sample clip = sample(i, fetched);
   TextedClip read;
   read.pixels = pixels_of(clip, name(i), options);
   read.pixels.bytes = clip.bytes();

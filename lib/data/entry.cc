@@ -53,6 +53,27 @@ Entry parse_entry(const Json& line, std::string_view what) {
   }
 }
 
+bool store_failed(Cause cause) {
+  return may_pass(cause) || cause == Cause::server || cause == Cause::rejected ||
+         cause == Cause::open;
+}
+
+void fetch_or_fail(std::span<SampleBytes* const> parts,
+                   const std::function<void(std::span<SampleBytes* const>)>& fetch) {
+  const auto attempt = [&](std::span<SampleBytes* const> some) {
+    try {
+      fetch(some);
+      return std::string();
+    } catch (const Error& error) {
+      if (store_failed(error.cause())) throw;
+      return std::string(error.what());
+    }
+  };
+  if (attempt(parts).empty()) return;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    parts[i]->failure = attempt(parts.subspan(i, 1));
+}
+
 std::int64_t token_count(const Entry& entry, const Patch& patch) {
   return std::int64_t{entry.frames / patch.frames} * (entry.height / patch.height) *
          (entry.width / patch.width);

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/stop.h"
 #include "io/file.h"
+#include "io/remote/remote_file.h"
 #include "shard/name_table.h"
 
 namespace vfm::data {
@@ -128,21 +129,27 @@ LatentIndexLayout::LatentIndexLayout(const LatentIndexHeader& header) {
 std::array<char, 16> hash_of_list(const std::string& list) {
   const io::File file = io::File::open_regular(list);
   const std::uint64_t bytes = file.size();
-  Hasher hasher;
-  std::vector<char> piece(kPiece);
-  const bool whole = bytes <= kWholeList;
-  const std::uint64_t pieces = whole ? (bytes + kPiece - 1) / kPiece : kPieces;
-  for (std::uint64_t k = 0; k < pieces; ++k) {
-    const std::uint64_t at = whole ? k * kPiece : (bytes - kPiece) / (kPieces - 1) * k;
-    const std::uint64_t size = std::min(kPiece, bytes - at);
-    file.pread_exact(piece.data(), size, at);
-    hasher.update(piece.data(), size);
+  std::vector<std::uint64_t> places;
+  std::uint64_t size = kPiece;
+  if (bytes <= kWholeList) {
+    size = kWholeList;
+    if (bytes > 0) places.push_back(0);
+  } else {
+    for (std::uint64_t k = 0; k < kPieces; ++k)
+      places.push_back((bytes - kPiece) / (kPieces - 1) * k);
+    places.push_back(bytes - kPiece);
   }
-  if (!whole) {
-    file.pread_exact(piece.data(), kPiece, bytes - kPiece);
-    hasher.update(piece.data(), kPiece);
-  }
-  return characters<16>(hasher.hex64());
+  size = std::min(size, bytes);
+  std::vector<std::byte> pieces(size * places.size());
+  std::vector<io::RemoteFile::Range> ranges;
+  for (std::size_t k = 0; k < places.size(); ++k)
+    ranges.push_back({places[k], std::span(pieces).subspan(k * size, size)});
+  if (const io::RemoteFile* const object = file.remote())
+    object->pread_all(ranges);  // several at once
+  else
+    for (const io::RemoteFile::Range& range : ranges)
+      file.pread_exact(range.out.data(), range.out.size(), range.offset);
+  return characters<16>(Hasher().update(pieces.data(), pieces.size()).hex64());
 }
 
 struct IndexWriter::State {

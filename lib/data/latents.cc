@@ -13,16 +13,19 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "data/index_file.h"
+#include "data/open_shard.h"
 #include "io/file.h"
 #include "io/npy.h"
+#include "io/remote/address.h"
 #include "shard/reader.h"
 #include "shard/stored_offsets.h"
 
 namespace vfm::data {
 namespace {
 
-/// More tars than this are not held open at once by all sets together, but four of each.
-constexpr std::size_t kOpenShards = 64;
+/// More tars than this are not held open at once by all sets together, but four of each. An open
+/// object takes no descriptor.
+constexpr std::size_t kOpenShards = 64, kOpenObjects = 4096;
 /// Bytes before a member of a tar, and before the values of an array.
 constexpr std::int64_t kHeader = 512, kNpyHeader = 128;
 
@@ -58,7 +61,7 @@ std::vector<std::int32_t> read_codes(const std::string& bytes, const Entry& entr
 }  // namespace
 
 struct LatentSet::State {
-  using Reader = std::shared_ptr<const shard::IndexedReader>;
+  using Reader = std::shared_ptr<const OpenShard>;
 
   std::string folder;
   Json info;
@@ -120,16 +123,28 @@ struct LatentSet::State {
            name_of(i, sample.key), at->second);
   }
 
-  Reader reader_of(std::uint32_t shard) {
-    const std::lock_guard lock(mutex);
+  bool is_remote() const { return io::is_remote(folder); }
+
+  Reader find_open(std::uint32_t shard) {
     for (auto it = open.begin(); it != open.end(); ++it)
       if (it->first == shard) {
         open.splice(open.begin(), open, it);
         return it->second;
       }
-    auto reader = std::make_shared<const shard::IndexedReader>(tar_of(shard));
+    return nullptr;
+  }
+
+  Reader reader_of(std::uint32_t shard) {
+    std::unique_lock lock(mutex);
+    if (Reader reader = find_open(shard)) return reader;
+    // Objects are opened several at once, as each of them takes many round trips.
+    if (is_remote()) lock.unlock();
+    auto reader = std::make_shared<const OpenShard>(tar_of(shard));
+    if (!lock.owns_lock()) lock.lock();
+    if (Reader other = find_open(shard)) return other;
     open.emplace_front(shard, reader);
-    while (open.size() > std::max<std::size_t>(4, kOpenShards / sets()))
+    const std::size_t most = (is_remote() ? kOpenObjects : kOpenShards) / sets();
+    while (open.size() > std::max<std::size_t>(4, most))
       open.pop_back();
     return reader;
   }
@@ -137,8 +152,8 @@ struct LatentSet::State {
   Reader reader_with(std::size_t i) {
     const SamplePlace at = index->place(i);
     Reader reader = reader_of(at.shard);
-    if (at.row >= reader->samples())
-      fail("{}: the shard has only {} samples", name_of(i), reader->samples());
+    if (at.row >= reader->reader.samples())
+      fail("{}: the shard has only {} samples", name_of(i), reader->reader.samples());
     return reader;
   }
 };
@@ -199,9 +214,14 @@ std::vector<std::uint64_t> LatentSet::offsets(std::span<const std::uint64_t> sam
 }
 
 LatentSample LatentSet::read(std::size_t i) const {
+  if (is_remote()) return put_together(i, read_piece(i, 0, about_bytes(i)));
   const std::int64_t row = index().place(i).row;
-  const State::Reader reader = state_->reader_with(i);
-  return check(i, reader->read(row), static_cast<std::int64_t>(reader->size(row)));
+  const State::Reader open = state_->reader_with(i);
+  return check(i, open->reader.read(row), static_cast<std::int64_t>(open->reader.size(row)));
+}
+
+bool LatentSet::is_remote() const {
+  return state_->is_remote();
 }
 
 std::int64_t LatentSet::about_bytes(std::size_t i) const {
@@ -218,19 +238,50 @@ std::int64_t LatentSet::about_bytes(std::size_t i) const {
 }
 
 std::string LatentSet::read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const {
-  const std::int64_t row = index().place(i).row;
-  const State::Reader reader = state_->reader_with(i);
-  const auto size = static_cast<double>(reader->size(row));
-  const auto about = static_cast<double>(about_bytes(i));
-  // Of neighbours one ends where the other begins, as both compute the same.
-  const auto at = [&](std::int64_t place) {
-    return static_cast<std::uint64_t>(std::floor(static_cast<double>(place) / about * size));
-  };
-  return reader->read_piece(row, at(begin), at(end));
+  SampleBytes part{i, begin, end, {}, {}};
+  SampleBytes* const parts[] = {&part};
+  fetch_of_shard(index().place(i).shard, parts);
+  return std::move(part.bytes);
+}
+
+void LatentSet::fetch_of_shard(std::uint32_t shard, std::span<SampleBytes* const> parts) const {
+  std::vector<io::RemoteFile::Range> ranges;
+  State::Reader open;
+  for (SampleBytes* const part : parts) {
+    const std::int64_t row = index().place(part->sample).row;
+    open = state_->reader_with(part->sample);
+    const shard::IndexedReader& reader = open->reader;
+    const auto size = static_cast<double>(reader.size(row));
+    const auto about = static_cast<double>(about_bytes(part->sample));
+    // Of neighbours one ends where the other begins, as both compute the same.
+    const auto at = [&](std::int64_t place) {
+      return static_cast<std::uint64_t>(std::floor(static_cast<double>(place) / about * size));
+    };
+    const std::uint64_t begin = at(part->begin), end = at(part->end);
+    if (open->object == nullptr) {
+      part->bytes = reader.read_piece(row, begin, end);
+      continue;
+    }
+    if (begin > end || reader.offset(row) + end > open->object->size())
+      fail("{}: '{}' ends before it", state_->name_of(part->sample), state_->tar_of(shard));
+    part->bytes.resize(end - begin);
+    ranges.push_back({reader.offset(row) + begin, std::as_writable_bytes(std::span(part->bytes))});
+  }
+  if (!ranges.empty()) open->object->pread_all(ranges);
+}
+
+void LatentSet::fetch(std::span<SampleBytes> parts) const {
+  std::map<std::uint32_t, std::vector<SampleBytes*>> of_shards;
+  for (SampleBytes& part : parts)
+    of_shards[index().place(part.sample).shard].push_back(&part);
+  for (const auto& [shard, own] : of_shards)
+    fetch_or_fail(own, [&, number = shard](std::span<SampleBytes* const> some) {
+      fetch_of_shard(number, some);
+    });
 }
 
 LatentSample LatentSet::put_together(std::size_t i, std::string_view bytes) const {
-  return check(i, state_->reader_with(i)->put_together(index().place(i).row, bytes),
+  return check(i, state_->reader_with(i)->reader.put_together(index().place(i).row, bytes),
                static_cast<std::int64_t>(bytes.size()));
 }
 

@@ -63,6 +63,12 @@ class LatentSet {
   /// number by the entry alone, without reading. put_together() takes all pieces in order.
   std::int64_t about_bytes(std::size_t i) const;
   std::string read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const;
+  /// Fetches such parts. Those of one shard come together: from a bucket by few requests, and
+  /// through the cache of the node (io/file_cache.h). An Error becomes the failure of its parts,
+  /// but if the store does not answer it is thrown.
+  void fetch(std::span<SampleBytes> parts) const;
+  /// Whether DIR is an address, so that parts are best fetched ahead, several at once.
+  bool is_remote() const;
   LatentSample put_together(std::size_t i, std::string_view bytes) const;
   /// Returns where these samples begin in the tars of their shards. Reads only these numbers of the
   /// tars' indexes. Throws Error.
@@ -70,6 +76,7 @@ class LatentSet {
 
  private:
   struct State;
+  void fetch_of_shard(std::uint32_t shard, std::span<SampleBytes* const> parts) const;
   LatentSample check(std::size_t i, shard::Sample sample, std::int64_t bytes) const;
   LatentSample take(std::size_t i, const shard::Sample& sample) const;
   std::unique_ptr<State> state_;

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "data/index_file.h"
 #include "io/file.h"
+#include "io/remote/address.h"
 
 namespace vfm::data {
 namespace {
@@ -230,7 +231,7 @@ std::unique_ptr<SampleIndex> open_index(const std::string& folder, const Json& i
     if (!why.empty()) log_info("{}; '{}' is read instead", why, list);
     return list_index(read_list(list));
   }
-  if (::access(folder.c_str(), W_OK) != 0) {
+  if (!io::is_bucket(folder) && ::access(folder.c_str(), W_OK) != 0) {
     if (bytes <= kMostInMemory) return list_index(read_list(list));
     fail(
         "'{}' has no index.bin that fits, and it cannot be written there; '{}' has {} bytes and "

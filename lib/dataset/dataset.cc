@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <filesystem>
 #include <functional>
 #include <set>
 #include <string>
@@ -25,6 +24,7 @@
 #include "dataset/scan_parts.h"
 #include "dataset/write.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/folder_lock.h"
 #include "io/manifest.h"
 #include "io/scratch_file.h"
@@ -137,14 +137,6 @@ void check_whole(const ShardOptions& options, const io::InputStreams& input, io:
   input.check_whole("no dataset is written");
 }
 
-struct Scratch {
-  std::string path;
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-};
-
 void check_scan(const ShardOptions& options, const Scan& scan, io::ErrorLog& errors, bool whole) {
   check_whole(options, scan.streams, errors);
   check_names(options, scan);
@@ -162,10 +154,12 @@ void check_scan(const ShardOptions& options, const Scan& scan, io::ErrorLog& err
 struct PageScratch {
   explicit PageScratch(std::string folder) : path(std::move(folder)) {}
   ~PageScratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(unpack_folder(path), ignored);
-    std::filesystem::remove(io::join_path(path, "errors.jsonl"), ignored);
-    std::filesystem::remove(path, ignored);
+    try {
+      io::remove_file(io::join_path(path, "errors.jsonl"));
+    } catch (const Error&) {  // The next run for this page removes it.
+    } catch (const Stopped&) {
+    }
+    io::remove_if_empty(path);
   }
   PageScratch(const PageScratch&) = delete;
   PageScratch& operator=(const PageScratch&) = delete;
@@ -178,8 +172,9 @@ long look(ShardOptions options, share::Slots& slots, Progress& progress) {
   options.output = io::join_path(io::dir_name(options.report),
                                  "." + io::base_name(options.report) + ".vfm-shard");
   // Lock before PageScratch, which removes files that may belong to a running process.
-  const io::File lock = io::lock_folder(options.output);
+  const io::FolderLock lock = io::lock_folder(options.output);
   const PageScratch scratch(options.output);
+  const UnpackPlace unpacked(options.output);
   io::ErrorLog errors(io::join_path(options.output, "errors.jsonl"), "vfm-shard");
   Scan scan = scan_shards(options, slots, progress, errors);
   check_scan(options, scan, errors, true);
@@ -199,9 +194,9 @@ SampleCounts plan_folder(const ShardOptions& options, share::Slots& slots, bool 
   // Both throw for a malformed option before the folder is made.
   if (!options.where.empty()) shard::Where{options.where};
   WithoutList{options.without};
-  const io::File lock = io::lock_folder(options.output);
+  const io::FolderLock lock = io::lock_folder(options.output);
   EarlierDataset earlier = read_earlier(options);
-  const Scratch scratch{unpack_folder(options.output)};
+  const UnpackPlace unpacked(options.output);
   io::ErrorLog errors(io::join_path(options.output, "errors.jsonl"), "vfm-shard");
   Scan scan = scan_input(errors);
   check_scan(options, scan, errors, whole);

@@ -2,7 +2,6 @@
 #include "dataset/finish.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <sstream>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "dataset/write.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/text_writer.h"
 #include "shard/dataset_card.h"
 #include "shard/dataset_meta.h"
@@ -117,7 +117,7 @@ std::vector<shard::CardConfig> card_configs(const WritePlan& plan) {
 void write_duplicates(const ShardOptions& options, ShardPlan& plan) {
   const std::string path = io::join_path(options.output, "duplicates.jsonl");
   if (plan.duplicates.count() == 0) {
-    std::filesystem::remove(path);
+    io::remove_file(path);
     return;
   }
   io::TextWriter file(path);
@@ -137,7 +137,7 @@ void write_duplicates(const ShardOptions& options, ShardPlan& plan) {
 void write_left_out(const ShardOptions& options, LeftOutList& list) {
   const std::string path = io::join_path(options.output, "left_out.jsonl");
   if (list.count() == 0) {
-    std::filesystem::remove(path);
+    io::remove_file(path);
     return;
   }
   io::TextWriter file(path);

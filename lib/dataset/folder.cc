@@ -2,15 +2,17 @@
 #include "dataset/folder.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "dataset/planned_parts.h"
+#include "io/at_once.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/folder.h"
+#include "io/remote/address.h"
 #include "parts/part_run.h"
 #include "shard/receipt.h"
 
@@ -21,12 +23,6 @@ constexpr const char* kWayOut = "choose another folder, or --force to replace it
 
 std::string in(const ShardOptions& options, const std::string& name) {
   return io::join_path(options.output, name);
-}
-
-void remove_file(const std::string& path) {
-  std::error_code error;
-  std::filesystem::remove(path, error);
-  if (error) fail_errno(error.value(), "cannot remove '{}'", path);
 }
 
 /// Returns text such as "seed is 0 there, and now 1", or "" if the options are equal.
@@ -70,14 +66,14 @@ void check_options(const ShardOptions& options, const Json& plan) {
 
 void remove_shard(const ShardOptions& options, const std::string& path) {
   const std::string tar = in(options, path);
+  const std::string bin = io::dir_name(tar);
   for (const std::string& file : shard::shard_files(tar)) {
-    remove_file(file);
-    remove_file(io::join_path(io::dir_name(file), "." + io::base_name(file) + ".tmp"));
+    io::remove_file(file);
+    if (!io::is_remote(file))
+      io::remove_file(io::join_path(bin, "." + io::base_name(file) + ".tmp"));
   }
-  const std::filesystem::path bin = std::filesystem::path(tar).parent_path();
-  std::error_code ignored;
-  for (const auto& directory : {bin, bin.parent_path()})
-    std::filesystem::remove(directory, ignored);  // Fails if the folder is not empty.
+  io::remove_if_empty(bin);
+  io::remove_if_empty(io::dir_name(bin));
 }
 
 /// Removes the files that mark the dataset as complete.
@@ -86,7 +82,7 @@ void remove_dataset_files(const ShardOptions& options, const EarlierDataset& ear
   for (const auto& [path, plan] : earlier.shards)
     names.insert(path.substr(0, path.find('/')) + "/wids.json");
   for (const std::string& name : names)
-    remove_file(in(options, name));
+    io::remove_file(in(options, name));
 }
 
 std::vector<std::string> stale_shards(const ShardOptions& options, const EarlierDataset& earlier,
@@ -104,12 +100,12 @@ std::vector<std::string> stale_shards(const ShardOptions& options, const Earlier
 /// Input shards must not be part of the dataset that is replaced, because they would be lost.
 void check_input(const ShardOptions& options, const EarlierDataset& earlier,
                  const WritePlan& plan) {
-  std::set<std::filesystem::path> there;
+  std::set<std::string> there;
   for (const auto& shard : earlier.shards)
-    there.insert(std::filesystem::weakly_canonical(in(options, shard.first)));
+    there.insert(io::canonical_path(in(options, shard.first)));
   for (const InputShard& shard : plan.inputs)
     for (const std::string& tar : shard.tars)
-      if (there.contains(std::filesystem::weakly_canonical(tar)))
+      if (there.contains(io::canonical_path(tar)))
         fail_usage(
             "'{}' is an input and a part of the dataset that would be replaced; choose another "
             "folder",
@@ -145,9 +141,13 @@ EarlierDataset read_earlier(const ShardOptions& options) {
 
 void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, ShardPlan& plan) {
   if (!earlier.there && !options.force)
-    for (const PlannedShard& shard : plan.shards)
-      if (io::file_exists(in(options, shard.path)))
-        fail_usage("'{}' is where a shard would be written; {}", in(options, shard.path), kWayOut);
+    io::for_each_at_once(plan.shards.size(),
+                         io::is_remote(options.output) ? io::kRequestsAtOnce : 1,
+                         [&](std::size_t i) {
+                           const std::string tar = in(options, plan.shards[i].path);
+                           if (io::file_exists(tar))
+                             fail_usage("'{}' is where a shard would be written; {}", tar, kWayOut);
+                         });
   if (!earlier.sources.empty() && !plan.any_known)
     fail_usage("'{}' holds a dataset of other sources; {}", options.output, kWayOut);
   if (earlier.there && (options.force || earlier.hash != plan.hash)) {

@@ -8,8 +8,10 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "io/file_cache.h"
 #include "io/packed.h"
 #include "io/places.h"
+#include "io/remote/address.h"
 #include "io/text_writer.h"
 
 namespace vfm::dataset {
@@ -168,7 +170,8 @@ WritePlan read_plan_file(const std::string& path) {
   if (!io::file_exists(path)) fail("there is no '{}'; vfm-shard plan makes it", path);
   WritePlan plan{std::string()};
   try {
-    plan.items = io::ScratchFile(io::File::open_regular(path));
+    plan.items =
+        io::ScratchFile(io::is_remote(path) ? io::cached_copy(path) : io::File::open_regular(path));
     take_plan_file(path, plan);
   } catch (const Error& error) {
     fail("'{}' is no plan: {}; make it again with vfm-shard plan", path, error.what());

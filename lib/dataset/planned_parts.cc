@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/planned_parts.h"
 
-#include <filesystem>
-#include <system_error>
 #include <vector>
 
 #include "base/error.h"
@@ -11,6 +9,7 @@
 #include "base/log.h"
 #include "dataset/finish.h"
 #include "dataset/planned.h"
+#include "dataset/scan.h"
 #include "dataset/write.h"
 #include "io/file.h"
 #include "io/folder_lock.h"
@@ -25,14 +24,6 @@ namespace {
 std::string part_digest(const WritePlan& plan, int part, int parts) {
   return hash_hex(fmt::format("{} {}/{}", plan.digest, part, parts));
 }
-
-struct UnpackedTars {
-  std::string path;
-  ~UnpackedTars() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-};
 
 /// Returns the records of all shards in the order of the plan, from the manifests of the parts.
 std::vector<Json> written_records(const std::string& directory, const WritePlan& plan) {
@@ -72,8 +63,8 @@ long write_planned(const std::string& path, const parts::PartChoice& choice, sha
   steps.digest_of = [&](int part, int parts) { return part_digest(plan, part, parts); };
   steps.make = [&](const parts::Part& part, const shard::PartShards& of,
                    shard::PartOutput& output) {
-    const UnpackedTars unpacked{io::join_path(part.temporary(), "unpacked")};
-    const ShardWriter writer(plan, directory, unpacked.path);
+    const UnpackPlace unpacked(part.temporary());
+    const ShardWriter writer(plan, directory, unpacked.folder());
     const ShardChoice shards{static_cast<std::size_t>(part.number()),
                              static_cast<std::size_t>(of.parts)};
     write_shards(plan, writer, shards, slots, progress, [&](Json& record) {
@@ -87,7 +78,7 @@ long write_planned(const std::string& path, const parts::PartChoice& choice, sha
 
 void join_planned(const std::string& directory, io::ManifestWriter* manifest) {
   shard::complete_tools(directory, {kWriteTool});
-  const io::File lock = io::lock_folder(directory);
+  const io::FolderLock lock = io::lock_folder(directory);
   const WritePlan plan = read_plan_file(plan_file(directory));
   const std::vector<Json> records = written_records(directory, plan);
   const Json summary = write_dataset_files(directory, plan, records);

@@ -8,7 +8,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "io/at_once.h"
 #include "io/file.h"
+#include "io/remote/address.h"
+#include "io/remote/remote_file.h"
 
 namespace vfm::dataset {
 
@@ -21,14 +24,19 @@ class SampleReader::Tars {
 
   std::shared_ptr<const shard::IndexedReader> get(std::uint32_t shard, std::size_t column) {
     const Key key{shard, column};
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (const auto found = by_key_.find(key); found != by_key_.end()) {
       used_.splice(used_.begin(), used_, found->second);
       return found->second->second;
     }
-    used_.emplace_front(key,
-                        std::make_shared<const shard::IndexedReader>(
-                            shard::IndexedReader::without_index(path(shard, column), limits_)));
+    const std::string tar = path(shard, column);
+    // Other threads need not wait for a server. Two may open one object.
+    if (io::is_remote(tar)) lock.unlock();
+    auto reader = std::make_shared<const shard::IndexedReader>(
+        shard::IndexedReader::without_index(tar, limits_));
+    if (!lock) lock.lock();
+    if (by_key_.contains(key)) return reader;
+    used_.emplace_front(key, std::move(reader));
     by_key_[key] = used_.begin();
     constexpr std::size_t kOpen = 256;
     if (used_.size() > kOpen) {
@@ -67,13 +75,52 @@ SampleReader::SampleReader(const std::vector<InputShard>& inputs, bool rekey,
       tars_(std::make_unique<Tars>(inputs, limits, std::move(unpacked))) {}
 SampleReader::~SampleReader() = default;
 
-JoinedSample SampleReader::read(const Item& item, std::vector<shard::ReadBuffer>& buffers) const {
+std::vector<SampleReader::Fetched> SampleReader::fetch(std::span<const Item> items) const {
+  struct Wanted {
+    std::shared_ptr<const shard::IndexedReader> tar;
+    std::vector<io::RemoteFile::Range> ranges;
+    std::vector<std::string*> texts;
+  };
+  std::map<std::pair<std::uint32_t, std::size_t>, Wanted> by_tar;
+  std::vector<Fetched> fetched(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const InputShard& input = inputs_.at(items[i].shard);
+    fetched[i].resize(items[i].columns.size());
+    for (std::size_t c = 0; c < fetched[i].size(); ++c) {
+      const ColumnPlace& place = items[i].columns[c];
+      if (input.packed.at(c) || !io::is_remote(input.tars[c])) continue;
+      std::string& text = fetched[i][c];
+      text.resize(place.size);
+      Wanted& wanted = by_tar[{items[i].shard, c}];
+      wanted.ranges.push_back({place.offset, std::as_writable_bytes(std::span(text))});
+      wanted.texts.push_back(&text);
+    }
+  }
+  std::vector<std::pair<std::pair<std::uint32_t, std::size_t>, Wanted*>> all;
+  for (auto& [name, wanted] : by_tar)
+    all.emplace_back(name, &wanted);
+  io::for_each_at_once(all.size(), io::kRequestsAtOnce, [&](std::size_t i) {
+    const auto& [name, wanted] = all[i];
+    try {
+      tars_->get(name.first, name.second)->remote()->pread_all(wanted->ranges);
+    } catch (const Error&) {
+      for (std::string* text : wanted->texts)
+        text->clear();
+    }
+  });
+  return fetched;
+}
+
+JoinedSample SampleReader::read(const Item& item, std::vector<shard::ReadBuffer>& buffers,
+                                const Fetched& fetched) const {
   buffers.resize(std::max(buffers.size(), item.columns.size()));
   std::vector<const shard::SampleView*> parts;
   for (std::size_t c = 0; c < item.columns.size(); ++c) {
     const ColumnPlace& place = item.columns[c];
-    parts.push_back(
-        &tars_->get(item.shard, c)->view_at(place.row, place.offset, place.size, buffers[c]));
+    const auto tar = tars_->get(item.shard, c);
+    parts.push_back(c < fetched.size() && !fetched[c].empty()
+                        ? &tar->view_in(place.row, place.offset, fetched[c], buffers[c])
+                        : &tar->view_at(place.row, place.offset, place.size, buffers[c]));
   }
   JoinedSample sample = join_sample(parts);
   if (rekey_) rekey(sample);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,10 +22,16 @@ class SampleReader {
                std::string unpacked);
   ~SampleReader();
 
+  /// The bytes of an item's columns. Empty for what read() must read itself.
+  using Fetched = std::vector<std::string>;
+  /// Reads items of objects (io/remote/address.h) with few requests, many at once. Leaves local
+  /// tars, and what cannot be read, to read(). Has an element for each item.
+  std::vector<Fetched> fetch(std::span<const Item> items) const;
   /// Reads and joins an item as the scan did. The result has views into `buffers`, which has a
-  /// buffer for each column and may be used again for the next item. Throws Error if the sample
-  /// cannot be read, or if the input has changed since the scan.
-  JoinedSample read(const Item& item, std::vector<shard::ReadBuffer>& buffers) const;
+  /// buffer for each column and may be used again for the next item, and into `fetched`. Throws
+  /// Error if the sample cannot be read, or if the input has changed since the scan.
+  JoinedSample read(const Item& item, std::vector<shard::ReadBuffer>& buffers,
+                    const Fetched& fetched = {}) const;
 
  private:
   class Tars;

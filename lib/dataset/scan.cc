@@ -17,6 +17,7 @@
 #include "dataset/bins.h"
 #include "dataset/scan_column.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "shard/columns.h"
 #include "shard/image_header.h"
 #include "shard/input_totals.h"
@@ -228,7 +229,12 @@ std::uint64_t place_of_error(std::uint64_t line, std::uint64_t within) {
 }  // namespace
 
 std::string unpack_folder(const std::string& output) {
-  return io::join_path(output, ".unpacked");
+  return io::join_path(io::scratch_folder_of(output), ".unpacked");
+}
+
+UnpackPlace::~UnpackPlace() {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
 }
 
 void Gatherer::add(LineFacts& facts, const Shapes& shapes, io::ScratchReader items,

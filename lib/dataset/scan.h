@@ -60,8 +60,20 @@ struct Scan {
   io::InputStreams streams;  ///< Finds records that mark the begin or end of an input stream.
 };
 
-/// Returns the folder where compressed tars are unpacked.
+/// Returns the local folder where compressed tars are unpacked.
 std::string unpack_folder(const std::string& output);
+/// Removes this folder at the end.
+class UnpackPlace {
+ public:
+  explicit UnpackPlace(const std::string& output) : folder_(unpack_folder(output)) {}
+  ~UnpackPlace();
+  UnpackPlace(const UnpackPlace&) = delete;
+  UnpackPlace& operator=(const UnpackPlace&) = delete;
+  const std::string& folder() const { return folder_; }
+
+ private:
+  std::string folder_;
+};
 
 /// Gathers what was found in lines. Thread-safety: one thread at a time.
 class Gatherer {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/scan_parts.h"
 
-#include <filesystem>
 #include <map>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -13,6 +11,7 @@
 #include "dataset/scan_lines.h"
 #include "dataset/scanned.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "parts/part_inputs.h"
 #include "parts/part_run.h"
 #include "shard/columns.h"
@@ -104,24 +103,16 @@ class ScanDigests {
   bool is_read_ = false;
 };
 
-struct UnpackedPlace {
-  std::string path;
-  ~UnpackedPlace() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-};
-
 io::InputStreams scan_part(const ShardOptions& options, const parts::Part& part, int parts,
                            share::Slots& slots, Progress& progress, shard::PartOutput& output) {
   const WithoutList without(options.without);
-  const UnpackedPlace unpacked{io::join_path(part.temporary(), "unpacked")};
+  const UnpackPlace unpacked(part.temporary());
   const std::string path = part.path(kScanFile);
   ScanFileWriter file(path);
   ScanLines lines(options.inputs);
   std::uint64_t shards = 0, samples = 0;
   scan_lines(
-      {options, without, unpacked.path, false}, slots,
+      {options, without, unpacked.folder(), false}, slots,
       [&] {
         auto line = lines.next();
         while (line && part_of_line(*line, parts) != part.number())
@@ -154,8 +145,7 @@ std::string checked_file(const std::string& folder, const parts::PartMarker& mar
   if (marker.inputs != digest) again("was scanned with other inputs or options");
   std::string path = io::join_path(folder, kScanFile);
   const auto& outputs = marker.results.outputs;
-  if (outputs.size() != 1 || !io::file_exists(path) ||
-      io::File::open_read(path).size() != outputs[0].bytes ||
+  if (outputs.size() != 1 || io::size_of(path) != outputs[0].bytes ||
       io::hash_file(path) != outputs[0].xxh3)
     fail("'{}' is not as its part wrote it; remove '{}', and do this part again", path, folder);
   return path;

@@ -7,8 +7,10 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "io/file_cache.h"
 #include "io/packed.h"
 #include "io/places.h"
+#include "io/remote/address.h"
 
 namespace vfm::dataset {
 namespace {
@@ -161,7 +163,8 @@ struct ScanFile::Block {
   std::uint64_t line = 0, facts = 0, left_out = 0, items = 0;
 };
 
-ScanFile::ScanFile(const std::string& path) : file_(io::File::open_regular(path)) {
+ScanFile::ScanFile(const std::string& path, bool copy)
+    : file_(copy && io::is_remote(path) ? io::cached_copy(path) : io::File::open_regular(path)) {
   io::ScratchReader reader(file_, kScanBuffer);
   std::string_view head;
   if (!reader.text(head)) io::fail_packed();
@@ -243,7 +246,7 @@ const ScanFile& ScanFiles::open(std::size_t number) {
     return open_.front().second;
   }
   open_.emplace_front(std::piecewise_construct, std::forward_as_tuple(number),
-                      std::forward_as_tuple(paths_.at(number)));
+                      std::forward_as_tuple(paths_.at(number), paths_.size() <= kMostOpen));
   by_number_[number] = open_.begin();
   if (open_.size() > kMostOpen) {
     by_number_.erase(open_.back().first);

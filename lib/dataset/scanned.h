@@ -71,8 +71,8 @@ class ScanFileWriter {
 /// Reads a file of lines. Thread-safety: one thread at a time.
 class ScanFile {
  public:
-  /// Throws Error.
-  explicit ScanFile(const std::string& path);
+  /// Of an object, `copy` makes a local copy (io/file_cache.h). Throws Error.
+  explicit ScanFile(const std::string& path, bool copy = true);
   /// Calls `use` with the number and the place of each line.
   void for_each_line(const std::function<void(std::uint64_t line, std::uint64_t place)>& use) const;
   /// Calls `use` with the line at a place. Throws Error for a damaged file.

@@ -18,6 +18,8 @@
 #include "base/stop.h"
 #include "io/file.h"
 #include "io/first_names.h"
+#include "io/folder.h"
+#include "io/remote/address.h"
 #include "io/text_writer.h"
 #include "parts/clip_list.h"
 #include "parts/part_inputs.h"
@@ -32,15 +34,7 @@
 namespace vfm::dataset {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kClip = "clip";
-
-void remove_if_there(const std::string& path) {
-  std::error_code error;
-  fs::remove(path, error);
-  if (error) fail_errno(error.value(), "cannot remove '{}'", path);
-}
 
 /// The columns that the parts of one program wrote.
 class JoinedColumn {
@@ -154,6 +148,11 @@ std::string unit_of(const std::string& file) {
                  : std::string();
 }
 
+bool is_link(const std::string& path) {
+  std::error_code error;
+  return !io::is_remote(path) && std::filesystem::is_symlink(path, error);
+}
+
 /// Returns the shards of an index of vfm-clip that are as it wrote them. Returns none for other
 /// files.
 std::vector<std::string> shards_of(const std::string& index) {
@@ -169,8 +168,7 @@ std::vector<std::string> shards_of(const std::string& index) {
       if (io::base_name(name) != name) return {};
       const std::string tar = io::join_path(io::dir_name(index), name);
       const auto bytes = static_cast<std::uint64_t>(need_integer(shard, "bytes", index));
-      if (fs::is_symlink(tar) || !fs::is_regular_file(tar) || fs::file_size(tar) != bytes)
-        return {};
+      if (is_link(tar) || io::size_of(tar) != bytes) return {};
       tars.push_back(tar);
     }
   } catch (const std::exception&) {
@@ -184,14 +182,13 @@ std::vector<std::string> shards_of(const std::string& index) {
 std::int64_t prune_folder(const std::string& folder, const io::FirstNames& wrote) {
   std::int64_t count = 0;
   std::vector<std::string> indexes;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string file = entry.path().filename().string(), unit = unit_of(file);
+  for (const io::FolderEntry& entry : io::entries(folder)) {
+    const std::string path = io::join_path(folder, entry.name), unit = unit_of(entry.name);
     const std::string_view hash = std::string_view(unit).substr(unit.rfind('-') + 1);
-    if (!unit.empty() && file == unit + ".json" && hash.starts_with(io::base_name(folder)) &&
-        !entry.is_symlink() && entry.is_regular_file() && !wrote.find(unit))
-      indexes.push_back(entry.path().string());
+    if (!unit.empty() && entry.name == unit + ".json" && !entry.folder &&
+        hash.starts_with(io::base_name(folder)) && !is_link(path) && !wrote.find(unit))
+      indexes.push_back(path);
   }
-  std::ranges::sort(indexes);
   for (const std::string& index : indexes) {
     check_stop();
     const std::vector<std::string> tars = shards_of(index);
@@ -201,9 +198,9 @@ std::int64_t prune_folder(const std::string& folder, const io::FirstNames& wrote
       std::vector<std::string> files = shard::column_files(tar), own = shard::shard_files(tar);
       files.insert(files.end(), own.begin() + 1, own.end());  // its receipt is the index
       for (const std::string& file : files)
-        remove_if_there(file);
+        io::remove_file(file);
     }
-    remove_if_there(index);
+    io::remove_file(index);
     ++count;
   }
   return count;
@@ -217,11 +214,11 @@ void prune_clips(const std::string& directory) {
     for (const parts::PartResults::Output& output : part.results.outputs)
       wrote.put(unit_of(io::base_name(output.path)), {});
   });
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
-    const std::string name = entry.path().filename().string();
-    if (name.size() == digits && !entry.is_symlink() && entry.is_directory() &&
-        name.find_first_not_of("0123456789abcdef") == std::string::npos)
-      folders.insert(entry.path().string());
+  for (const io::FolderEntry& entry : io::entries(directory)) {
+    const std::string path = io::join_path(directory, entry.name);
+    if (entry.folder && entry.name.size() == digits && !is_link(path) &&
+        entry.name.find_first_not_of("0123456789abcdef") == std::string::npos)
+      folders.insert(path);
   }
   std::int64_t count = 0;
   for (const std::string& folder : folders)
@@ -233,7 +230,7 @@ void prune_clips(const std::string& directory) {
 void check_tar(const std::string& directory, const io::Record& record) {
   const std::string tar = record.path();
   const auto bytes = static_cast<std::uint64_t>(need_integer(record.json, "bytes", record.where));
-  if (!io::file_exists(tar) || io::File::open_read(tar).size() != bytes)
+  if (io::size_of(tar) != bytes)
     fail(
         "'{}' is missing, or is not as its part wrote it; remove the done.json that names it below "
         "'{}', and do this part of vfm-clip again",
@@ -275,7 +272,7 @@ void write_clips(const std::string& directory, const std::vector<std::string>& t
   if (twins > 0)
     duplicates.update();
   else
-    remove_if_there(duplicates_path);
+    io::remove_file(duplicates_path);
   if (twins > 0)
     log_info("{} the contents of an earlier one",
              twins == 1 ? "a source has" : counted(twins, "source") + " have");

@@ -21,6 +21,18 @@ ShardWriter::ShardWriter(const WritePlan& plan, std::string output, std::string 
       output_(std::move(output)),
       reader_(plan.inputs, plan.rekey, plan.limits, std::move(unpacked)) {}
 
+/// Takes planned items with up to 32 MiB together, but at least one.
+std::vector<Item> ShardWriter::take_some(std::string_view& rest) const {
+  constexpr std::uint64_t kTogether = std::uint64_t{32} << 20;
+  std::vector<Item> items;
+  for (std::uint64_t bytes = 0; !rest.empty() && bytes < kTogether;) {
+    items.push_back(take_planned(rest, plan_.shapes));
+    for (const ColumnPlace& place : items.back().columns)
+      bytes += place.size;
+  }
+  return items;
+}
+
 Json ShardWriter::write(const PlannedShard& planned) const {
   const std::string tar = io::join_path(output_, planned.path);
   shard::Receipt receipt(shard::receipt_path(tar), "plan", planned.plan);
@@ -31,14 +43,17 @@ Json ShardWriter::write(const PlannedShard& planned) const {
     std::vector<shard::ReadBuffer> buffers;
     const std::string items = planned_items(plan_, planned);
     for (std::string_view rest = items; !rest.empty();) {
-      check_stop();
-      const Item item = take_planned(rest, plan_.shapes);
-      JoinedSample sample = reader_.read(item, buffers);
-      add_place(sample.meta, planned);
-      const std::string json = dump_json(sample.meta);
-      shard::SampleView view{sample.key, sample.members};
-      view.members.insert(view.members.begin() + (sample.media.empty() ? 0 : 1), {"json", json});
-      writer.add(view);
+      const std::vector<Item> some = take_some(rest);
+      const std::vector<SampleReader::Fetched> fetched = reader_.fetch(some);
+      for (std::size_t i = 0; i < some.size(); ++i) {
+        check_stop();
+        JoinedSample sample = reader_.read(some[i], buffers, fetched[i]);
+        add_place(sample.meta, planned);
+        const std::string json = dump_json(sample.meta);
+        shard::SampleView view{sample.key, sample.members};
+        view.members.insert(view.members.begin() + (sample.media.empty() ? 0 : 1), {"json", json});
+        writer.add(view);
+      }
     }
     record = writer.finish();
     record["split"] = planned.split;

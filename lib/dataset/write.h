@@ -27,6 +27,8 @@ class ShardWriter {
   Json write(const PlannedShard& shard) const;
 
  private:
+  std::vector<Item> take_some(std::string_view& rest) const;
+
   const WritePlan& plan_;
   std::string output_;
   SampleReader reader_;

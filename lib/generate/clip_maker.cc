@@ -2,7 +2,6 @@
 #include "generate/clip_maker.h"
 
 #include <chrono>
-#include <filesystem>
 #include <utility>
 
 #include "base/error.h"
@@ -18,6 +17,7 @@
 #include "generate/ranks/rounds.h"
 #include "generate/request/clip_record.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/process_name.h"
 #include "share/ordered.h"
 #include "tensor/device.h"
@@ -247,7 +247,7 @@ Result ClipMaker::make(Asked& asked, Begun begun) {
     const io::AtomicFile held = output_->hold(request.name);
     const std::string path = output_->path_of(request.name, kLatentsExtension);
     latent();
-    result.record["bytes"] = std::filesystem::file_size(path);
+    result.record["bytes"] = io::size_of(path).value_or(0);
     result.record["xxh3"] = io::hash_file(path);
     add_extra(result.record, request.extra);
     io::update_file(output_->path_of(request.name, kLatentsRecordExtension),

@@ -20,6 +20,8 @@
 #include "generate/files/joined_clips.h"
 #include "generate/files/latent_files.h"
 #include "io/file.h"
+#include "io/remote/address.h"
+#include "io/remote/remote_file.h"
 #include "io/text_writer.h"
 #include "parts/part_run.h"
 #include "share/ordered.h"
@@ -36,8 +38,13 @@ bool may_be_made_of(std::string_view name, const std::string& text) {
          name.find_first_not_of("0123456789abcdef", begin.size()) == std::string_view::npos;
 }
 
-/// Returns the size and the time of the last change of a file, or "" if there is none.
+/// Returns the size and the time of the last change of a file, or the version of an object, or ""
+/// if there is none.
 std::string stamp_of(const std::string& path) {
+  if (io::is_remote(path)) {
+    const auto object = io::RemoteFile::open_if_there(path);
+    return object ? fmt::format("{} {}", object->size(), object->version()) : "";
+  }
   std::error_code error;
   const auto bytes = std::filesystem::file_size(path, error);
   const auto changed = std::filesystem::last_write_time(path, error);

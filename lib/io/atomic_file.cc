@@ -16,6 +16,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/address.h"
 #include "base/error.h"
@@ -23,6 +24,10 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "io/folder.h"
+#include "io/remote/address.h"
+#include "io/remote/remote_file.h"
+#include "io/remote/upload.h"
 
 namespace vfm::io {
 namespace {
@@ -52,6 +57,8 @@ std::string whole_name(const std::string& path) {
 }
 
 std::string temporary_of(const std::string& path) {
+  if (is_bucket(path))
+    return join_path(scratch_folder_of(dir_name(path)), "." + base_name(path) + ".tmp");
   const std::lock_guard lock(g_temporary_mutex);
   if (!g_temporary_root.empty())
     if (const std::string whole = whole_name(path); whole.starts_with(g_temporary_root))
@@ -129,7 +136,8 @@ QuietWaits::~QuietWaits() {
 }
 
 TemporaryPlace::TemporaryPlace(const std::string& root, const std::string& folder)
-    : folder_(folder) {
+    : folder_(is_bucket(root) ? "" : folder) {
+  if (folder_.empty()) return;
   make_directories(folder);
   const std::lock_guard lock(g_temporary_mutex);
   g_temporary_root = whole_name(root + "/");
@@ -137,6 +145,7 @@ TemporaryPlace::TemporaryPlace(const std::string& root, const std::string& folde
 }
 
 TemporaryPlace::~TemporaryPlace() {
+  if (folder_.empty()) return;
   {
     const std::lock_guard lock(g_temporary_mutex);
     g_temporary_root.clear();
@@ -145,10 +154,14 @@ TemporaryPlace::~TemporaryPlace() {
   std::filesystem::remove_all(folder_, error);
 }
 
-AtomicFile::AtomicFile(std::string path, bool wait)
-    : path_(std::move(path)),
-      temporary_(temporary_of(path_)),
-      file_(open_locked(temporary_, path_, wait)) {}
+AtomicFile::AtomicFile(std::string path, bool wait) : path_(std::move(path)) {
+  if (is_remote(path_)) {
+    upload_ = std::make_unique<ObjectUpload>(path_);
+    return;
+  }
+  temporary_ = temporary_of(path_);
+  file_ = open_locked(temporary_, path_, wait);
+}
 
 AtomicFile::AtomicFile(std::string path) : AtomicFile(std::move(path), false) {}
 
@@ -158,6 +171,7 @@ AtomicFile AtomicFile::await(std::string path) {
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)),
+      upload_(std::move(other.upload_)),
       temporary_(std::exchange(other.temporary_, {})),
       file_(std::move(other.file_)),
       written_(other.written_) {}
@@ -166,12 +180,60 @@ AtomicFile::~AtomicFile() {
   abandon();
 }
 
+void AtomicFile::use_local_file() const {
+  if (!upload_) return;
+  if (upload_->bytes_written() > 0)
+    fail("'{}' has no local file, since its first bytes were sent", path_);
+  temporary_ = temporary_of(path_);
+  file_ = open_locked(temporary_, path_, true);
+  upload_.reset();
+}
+
+const std::string& AtomicFile::temporary_path() const {
+  use_local_file();
+  return temporary_;
+}
+
+int AtomicFile::fd() const {
+  use_local_file();
+  return file_.fd();
+}
+
 void AtomicFile::write(const void* data, std::size_t size) {
-  file_.write_all(data, size);
+  if (upload_)
+    upload_->write(data, size);
+  else
+    file_.write_all(data, size);
   written_ += size;
 }
 
+/// Sends the local file to the bucket. A library may have filled the file through another
+/// descriptor, so it is read from its beginning.
+void AtomicFile::send() {
+  ObjectUpload upload(path_);
+  std::vector<char> buffer(1 << 20);
+  const std::uint64_t bytes = file_.size();
+  for (std::uint64_t at = 0; at < bytes;) {
+    check_stop();
+    const std::size_t size = std::min<std::uint64_t>(buffer.size(), bytes - at);
+    file_.pread_exact(buffer.data(), size, at);
+    upload.write(buffer.data(), size);
+    at += size;
+  }
+  upload.commit();
+}
+
 void AtomicFile::commit() {
+  if (upload_) {
+    upload_->commit();
+    upload_.reset();
+    return;
+  }
+  if (is_bucket(path_)) {
+    send();
+    abandon();
+    return;
+  }
   if (::fsync(file_.fd()) != 0) fail_output(errno, "cannot write '{}'", path_);
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0)
     fail_output(errno, "cannot create '{}'", path_);
@@ -181,6 +243,11 @@ void AtomicFile::commit() {
 }
 
 bool AtomicFile::differs() const {
+  if (upload_) return upload_->differs();
+  if (is_bucket(path_)) {
+    const std::shared_ptr<RemoteFile> there = RemoteFile::open_if_there(path_);
+    return !there || there->size() != file_.size() || there->stored_hash() != hash_file(temporary_);
+  }
   if (!file_exists(path_)) return true;
   const File there = File::open_regular(path_);
   const std::uint64_t bytes = file_.size();
@@ -206,6 +273,7 @@ void AtomicFile::commit_changes() {
 }
 
 void AtomicFile::abandon() noexcept {
+  if (upload_) upload_->abandon();
   if (temporary_.empty()) return;
   ::unlink(temporary_.c_str());
   temporary_.clear();
@@ -218,11 +286,17 @@ void write_file(const std::string& path, std::string_view contents) {
 }
 
 void update_file(const std::string& path, std::string_view contents) {
+  if (is_bucket(path)) {
+    AtomicFile file(path);
+    file.write(contents);
+    return file.commit_changes();
+  }
   if (file_exists(path) && read_file(path) == contents) return;
   write_file(path, contents);
 }
 
 void sync_directory(const std::string& path) {
+  if (is_bucket(path)) return;
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) fail_output(errno, "cannot open directory '{}'", path);
   const File directory(fd, path);

@@ -10,12 +10,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "io/file.h"
 
 namespace vfm::io {
+
+class ObjectUpload;
 
 class AtomicFile {
  public:
@@ -31,8 +34,11 @@ class AtomicFile {
   AtomicFile& operator=(AtomicFile&&) = delete;
 
   const std::string& path() const { return path_; }
-  const std::string& temporary_path() const { return temporary_; }
-  int fd() const { return file_.fd(); }
+  /// Return the local file that has the bytes until commit().
+  const std::string& temporary_path() const;
+  int fd() const;
+  /// Returns whether write() sends the bytes to a bucket.
+  bool sends() const { return upload_ != nullptr; }
 
   void write(const void* data, std::size_t size);
   void write(std::string_view text) { write(text.data(), text.size()); }
@@ -42,7 +48,7 @@ class AtomicFile {
   /// unchanged.
   void commit();
   /// Returns true if the target does not exist, or if its bytes differ from those of the temporary
-  /// file. Throws Error and Stopped.
+  /// file. Objects are compared by the hash that their writer stored. Throws Error and Stopped.
   bool differs() const;
   /// Calls commit() if differs() returns true, else abandon().
   void commit_changes();
@@ -50,9 +56,13 @@ class AtomicFile {
 
  private:
   AtomicFile(std::string path, bool wait);
+  void use_local_file() const;
+  void send();
 
-  std::string path_, temporary_;
-  File file_;
+  std::string path_;
+  mutable std::unique_ptr<ObjectUpload> upload_;  // Null for a local file.
+  mutable std::string temporary_;                 // Empty if nothing is left to remove.
+  mutable File file_;
   std::uint64_t written_ = 0;
 };
 
@@ -73,7 +83,7 @@ class QuietWaits {
 /// folders below `root`. Only one object may exist at a time.
 class TemporaryPlace {
  public:
-  /// Makes `folder`. Throws Error.
+  /// Makes `folder`, unless `root` is in a bucket. Then the object does nothing. Throws Error.
   TemporaryPlace(const std::string& root, const std::string& folder);
   /// Removes `folder` and what is in it.
   ~TemporaryPlace();
@@ -90,7 +100,8 @@ class TemporaryPlace {
 void write_file(const std::string& path, std::string_view contents);
 /// Writes a whole file as write_file() does, unless the file already has these bytes.
 void update_file(const std::string& path, std::string_view contents);
-/// Calls fsync() on a directory. Call sync_directory() after a rename or unlink in the directory.
+/// Calls fsync() on a directory. Does nothing for a bucket. Call sync_directory() after a rename or
+/// unlink in the directory.
 void sync_directory(const std::string& path);
 
 }  // namespace vfm::io

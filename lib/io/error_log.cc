@@ -2,16 +2,18 @@
 #include "io/error_log.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
+#include <memory>
 #include <utility>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/packed.h"
+#include "io/remote/address.h"
+#include "io/remote/remote_file.h"
 #include "io/text_writer.h"
 
 namespace vfm::io {
@@ -31,6 +33,10 @@ std::string shortened(const std::string& text) {
 /// Returns a text that changes if the file at `path` is written again or replaced, whatever its
 /// contents are. Returns "" if there is no file.
 std::string state_of(const std::string& path) {
+  if (is_remote(path)) {
+    const std::shared_ptr<RemoteFile> object = RemoteFile::open_if_there(path);
+    return object ? fmt::format("{} {}", object->size(), object->version()) : "";
+  }
   struct stat s {};
   if (::stat(path.c_str(), &s) != 0) return "";
   return fmt::format("{} {} {} {}", s.st_dev, s.st_ino, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
@@ -113,8 +119,7 @@ void ErrorLog::finish() {
   const std::string others = others_lines();
   if (count_ == 0 && !others.empty()) return;
   if (count_ == 0) {
-    if (::unlink(path_.c_str()) != 0 && errno != ENOENT)
-      fail_errno(errno, "cannot remove '{}'", path_);
+    remove_file(path_);
     return;
   }
   // Records of (place, number, line). Of equal lines, only the first is kept.

@@ -41,7 +41,8 @@ std::vector<Fault> parse_faults(const Json& list);
 
 /// A writer of errors.jsonl. Each skipped item has one record, with the reason. If there were
 /// errors, finish() replaces an earlier run's file. Otherwise finish() removes the earlier file.
-/// Lines that another program adds during the run are kept. Equal lines are written once. Inputs
+/// Lines that another program adds during the run are kept. (In a bucket, those that it adds while
+/// finish() works may be lost.) Equal lines are written once. Inputs
 /// and messages are cut at 256 KiB. Thread-safety: any thread. Call add() from `done` of
 /// for_each_ordered() (share/ordered.h), so that the file does not depend on -j.
 class ErrorLog {

@@ -21,7 +21,11 @@
 #include "base/stop.h"
 #include "base/units.h"
 #include "io/atomic_file.h"
+#include "io/file_cache.h"
+#include "io/folder.h"
 #include "io/mapping_list.h"
+#include "io/remote/address.h"
+#include "io/remote/remote_file.h"
 
 namespace vfm::io {
 
@@ -72,15 +76,32 @@ File::~File() {
   if (fd_ >= 0) ::close(fd_);
 }
 File::File(File&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
+    : fd_(std::exchange(other.fd_, -1)),
+      reader_(std::move(other.reader_)),
+      path_(std::move(other.path_)) {}
 File& File::operator=(File&& other) noexcept {
   std::swap(fd_, other.fd_);
+  std::swap(reader_, other.reader_);
   std::swap(path_, other.path_);
   return *this;
 }
 
+int File::fd() const {
+  if (reader_) fail("'{}' has no descriptor, since it is an address", path_);
+  return fd_;
+}
+
+const RemoteFile* File::remote() const {
+  return reader_ ? &reader_->file() : nullptr;
+}
+
 File File::open_read(const std::string& path) {
   refuse_no_name(path);
+  if (is_remote(path)) {
+    File file(-1, path);
+    file.reader_ = std::make_shared<RemoteReader>(RemoteFile::open(path));
+    return file;
+  }
   // open() does not wait for the writer of a pipe. wait_until_readable() does, and can be stopped.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) fail_errno(errno, "cannot open '{}'", path);
@@ -95,6 +116,7 @@ File File::open_read(const std::string& path) {
 }
 
 File File::open_regular(const std::string& path) {
+  if (is_remote(path)) return open_read(path);
   refuse_no_name(path);
   struct stat info {};
   // Checked before open(), because opening a pipe or a device can have lasting effects.
@@ -105,13 +127,21 @@ File File::open_regular(const std::string& path) {
   return open_read(path);
 }
 
+File File::of(std::shared_ptr<RemoteFile> object) {
+  File file(-1, object->address());
+  file.reader_ = std::make_shared<RemoteReader>(std::move(object));
+  return file;
+}
+
 std::uint64_t File::size() const {
+  if (reader_) return reader_->file().size();
   struct stat info {};
   if (::fstat(fd_, &info) != 0) fail_errno(errno, "cannot read '{}'", path_);
   return static_cast<std::uint64_t>(info.st_size);
 }
 
 void File::pread_exact(void* out, std::size_t size, std::uint64_t offset) const {
+  if (reader_) return reader_->file().pread_exact(out, size, offset);
   auto* to = static_cast<char*>(out);
   while (size > 0) {
     const ssize_t got = ::pread(fd_, to, size, static_cast<off_t>(offset));
@@ -126,6 +156,7 @@ void File::pread_exact(void* out, std::size_t size, std::uint64_t offset) const 
 }
 
 std::size_t File::read_some(void* out, std::size_t size) {
+  if (reader_) return reader_->read_some(out, size);
   for (;;) {
     wait_until_readable(fd_);
     const ssize_t got = ::read(fd_, out, size);
@@ -135,10 +166,17 @@ std::size_t File::read_some(void* out, std::size_t size) {
   }
 }
 
+void File::seek(std::uint64_t position) {
+  if (reader_) return reader_->seek(position);
+  if (::lseek(fd_, static_cast<off_t>(position), SEEK_SET) < 0)
+    fail_errno(errno, "cannot read '{}'", path_);
+}
+
 void File::write_all(const void* data, std::size_t size) {
+  const int to = fd();
   const auto* from = static_cast<const char*>(data);
   while (size > 0) {
-    const ssize_t put = ::write(fd_, from, size);
+    const ssize_t put = ::write(to, from, size);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) fail_output(errno, "cannot write '{}'", path_);
     from += put;
@@ -147,13 +185,14 @@ void File::write_all(const void* data, std::size_t size) {
 }
 
 void File::close() {
+  reader_.reset();
   if (fd_ < 0) return;
   const int fd = std::exchange(fd_, -1);
   if (::close(fd) != 0 && errno != EINTR) fail_output(errno, "cannot write '{}'", path_);
 }
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
-  const File file = File::open_regular(path);
+  const File file = is_remote(path) ? cached_copy(path) : File::open_regular(path);
   size_ = file.size();
   if (size_ == 0) return;
   void* map = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd(), 0);
@@ -191,6 +230,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 std::string read_file(const std::string& path, std::uint64_t most) {
+  if (is_remote(path)) return read_object(path, most);
   File file = File::open_regular(path);
   if (file.size() > most)
     fail_as(Cause::limit, "'{}' has {}, and at most {} are read", path,
@@ -204,12 +244,14 @@ std::string read_stream(const std::string& path) {
 }
 
 bool file_exists(const std::string& path) {
+  if (is_remote(path)) return is_file(path);
   struct stat info {};
   return path.find('\0') == std::string::npos && ::stat(path.c_str(), &info) == 0;
 }
 
 std::string hash_file(const std::string& path) {
   File file = File::open_regular(path);
+  if (file.remote() && !file.remote()->stored_hash().empty()) return file.remote()->stored_hash();
   return hash_file(file);
 }
 
@@ -224,6 +266,9 @@ std::string hash_file(File& file) {
 }
 
 void make_directories(const std::string& path) {
+  if (is_bucket(path)) return end_left_uploads(path);
+  if (is_remote(path))
+    fail_usage("nothing can be written below '{}'; give a path, or an address of a bucket", path);
   refuse_address(path);
   std::vector<std::string> changed;  // folders that get a new one, the innermost first
   for (std::string at = path; !file_exists(at); at = changed.back())
@@ -245,6 +290,7 @@ std::string dir_name(std::string_view path) {
   while (path.size() > 1 && path.ends_with('/'))
     path.remove_suffix(1);
   const std::size_t slash = path.rfind('/');
+  if (is_remote(path) && slash <= path.find("://") + 2) return std::string(path);
   if (slash == std::string_view::npos) return ".";
   return std::string(slash == 0 ? "/" : path.substr(0, slash));
 }
@@ -265,7 +311,8 @@ std::string extension(std::string_view path) {
 }
 
 std::string join_path(std::string_view directory, std::string_view name) {
-  if (directory.empty() || directory == "." || name.starts_with('/')) return std::string(name);
+  if (directory.empty() || directory == "." || name.starts_with('/') || is_remote(name))
+    return std::string(name);
   std::string path(directory);
   if (!path.ends_with('/')) path += '/';
   return path.append(name);

@@ -5,25 +5,31 @@
 // object's address and version, so an object that changes has another copy. One process fetches an
 // object, the others wait for it (flock, which the kernel ends with its holder). A copy appears by
 // a rename, so kills leave only files that the next program removes. What was used least recently
-// goes when the copies exceed SIZE. A copy that is open or mapped stays readable after that.
-// Without a cache, copies are files without names in TMPDIR, for this process alone.
+// goes when the copies exceed SIZE, until a sixteenth of SIZE is free. A copy that is open or
+// mapped stays readable after that. Without a cache, copies are files without names in TMPDIR, for
+// this process alone. So are those of objects whose server tells no version.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "io/file.h"
+#include "io/remote/remote_file.h"
 
 namespace vfm::io {
 
 /// Sets the cache of this process. `text` is DIR:SIZE. Throws Error{usage} for another text.
 void set_cache(const std::string& text);
+/// Returns whether this process has a cache.
+bool has_cache();
 
 /// Returns an open copy of an object's whole contents. Throws Error, also if the copy cannot be
-/// written. `path()` of the result is the address.
+/// written, or has more bytes than the cache. `path()` of the result is the address.
 File cached_copy(const std::string& address);
 
 /// Reads parts of an object through the cache, in blocks of 8 MiB, each read once from the store.
@@ -31,9 +37,36 @@ File cached_copy(const std::string& address);
 class CachedFile {
  public:
   static std::shared_ptr<CachedFile> open(const std::string& address);
+  /// The same for an object that is open.
+  static std::shared_ptr<CachedFile> of(std::shared_ptr<RemoteFile> file);
   virtual ~CachedFile() = default;
   virtual std::uint64_t size() const = 0;
   virtual void pread_exact(void* out, std::size_t size, std::uint64_t offset) const = 0;
+  /// As RemoteFile::pread_all().
+  virtual void pread_all(std::span<const RemoteFile::Range> ranges,
+                         const std::function<void(std::size_t)>& done = nullptr) const = 0;
+};
+
+/// A folder of copies, under file_cache.cc and its tests.
+class CopyFolder {
+ public:
+  /// Makes the folder, and removes what killed programs left in it.
+  CopyFolder(std::string folder, std::uint64_t most_bytes);
+
+  /// Returns the open copy NAME, 32 hex digits, of `bytes` bytes. If there is none, calls `fill`
+  /// with an empty file, in which it writes as many bytes; other processes and threads that want
+  /// the copy wait meanwhile. Throws what `fill` throws, and Stopped.
+  File copy(const std::string& name, std::uint64_t bytes,
+            const std::function<void(File&)>& fill) const;
+  const std::string& folder() const { return folder_; }
+  std::uint64_t most_bytes() const { return most_; }
+
+ private:
+  void make_room(std::uint64_t bytes) const;
+  std::uint64_t remove_oldest() const;
+
+  std::string folder_;
+  std::uint64_t most_;
 };
 
 }  // namespace vfm::io

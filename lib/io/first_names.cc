@@ -13,12 +13,14 @@
 #include "base/full_disk.h"
 #include "base/philox.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/packed.h"
 
 namespace vfm::io {
 
 struct FirstNames::Table {
-  explicit Table(const std::string& folder) : names(folder), path(join_path(folder, ".vfm-seen")) {
+  explicit Table(const std::string& folder)
+      : names(folder), path(join_path(scratch_folder_of(folder), ".vfm-seen")) {
     open(folder);
     run("CREATE TABLE seen(hash INTEGER PRIMARY KEY, at INTEGER NOT NULL)");
     prepare(insert, "INSERT OR IGNORE INTO seen VALUES (?1, ?2)");

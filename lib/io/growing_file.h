@@ -24,7 +24,8 @@ class GrowingFile {
   void remove();
 
  private:
-  std::string path_, local_, put_version_;
+  std::string path_, local_;
+  std::string put_state_;  // Of the local file, when put() last wrote it.
 };
 
 }  // namespace vfm::io

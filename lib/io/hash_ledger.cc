@@ -14,6 +14,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/philox.h"
+#include "io/remote/remote_file.h"
 
 namespace vfm::io {
 namespace {
@@ -53,6 +55,8 @@ sqlite3_int64 as_column(std::uint64_t value) {
 }  // namespace
 
 FileState FileState::of(const File& file) {
+  if (const RemoteFile* object = file.remote())
+    return {.bytes = object->size(), .inode = random_key(object->version())};
   struct stat facts {};
   if (::fstat(file.fd(), &facts) != 0) fail_errno(errno, "cannot look at '{}'", file.path());
   return {.bytes = static_cast<std::uint64_t>(facts.st_size),
@@ -190,10 +194,13 @@ struct HashLedger::Table {
   Statement select, insert;
 };
 
-HashLedger::HashLedger(std::string path) : path_(std::move(path)) {}
+HashLedger::HashLedger(std::string path) : file_(std::move(path)) {}
 
 HashLedger::~HashLedger() {
-  finish();
+  try {
+    finish();
+  } catch (const Stopped&) {  // The rows that did not go to the bucket are made again.
+  }
 }
 
 /// Calls `use` with the table. If there is no table and `make` is set, makes one. Handles all
@@ -201,24 +208,25 @@ HashLedger::~HashLedger() {
 template <class Use>
 void HashLedger::with_table(bool make, const Use& use) {
   if (off_) return;
+  const std::string& file = file_.local();
   try {
     if (!table_) {
       struct stat facts {};
-      const bool there = ::lstat(path_.c_str(), &facts) == 0;
+      const bool there = ::lstat(file.c_str(), &facts) == 0;
       if (!there && !make) return;
       if (there && !S_ISREG(facts.st_mode)) throw Unusable{"it is no regular file"};
-      table_ = std::make_unique<Table>(path_);
+      table_ = std::make_unique<Table>(file);
     }
     use(*table_);
   } catch (const Damaged& damaged) {
-    log_warning("'{}' is damaged ({}); it is made again, and the files are read again", path_,
+    log_warning("'{}' is damaged ({}); it is made again, and the files are read again", path(),
                 damaged.why);
     table_.reset();
     // The journal goes first, so that SQLite does not apply it to the next ledger.
-    ::unlink((path_ + "-journal").c_str());
-    off_ = ::unlink(path_.c_str()) != 0 && errno != ENOENT;
+    ::unlink((file + "-journal").c_str());
+    off_ = ::unlink(file.c_str()) != 0 && errno != ENOENT;
   } catch (const Unusable& unusable) {
-    log_warning("'{}' cannot be used ({}); files are read instead", path_, unusable.why);
+    log_warning("'{}' cannot be used ({}); files are read instead", path(), unusable.why);
     table_.reset();
     off_ = true;
   }
@@ -247,21 +255,32 @@ void HashLedger::write_pending() {
 }
 
 std::string HashLedger::hash(File& file) {
+  if (file.remote() && !file.remote()->stored_hash().empty()) {
+    ++files_known_;
+    return file.remote()->stored_hash();
+  }
   const FileState state = FileState::of(file);
+  const bool named = !file.remote() || !file.remote()->version().empty();
   const bool settled = is_settled(state);  // Before the read, which may take long.
-  const std::string from_root = std::filesystem::absolute(file.path()).string();
-  if (const std::optional<std::string> noted = find(from_root, state)) {
+  const std::string from_root =
+      file.remote() ? file.path() : std::filesystem::absolute(file.path()).string();
+  if (const std::optional<std::string> noted = find(from_root, state); noted && named) {
     ++files_known_;
     return *noted;
   }
   std::string hash = hash_file(file);
   ++files_read_;
-  if (settled && FileState::of(file) == state) put({from_root, state, hash});
+  if (named && settled && FileState::of(file) == state) put({from_root, state, hash});
   return hash;
 }
 
 void HashLedger::finish() {
   write_pending();
+  try {
+    file_.put();
+  } catch (const Error& error) {
+    log_warning("{}; files are read again next time", error.what());
+  }
 }
 
 }  // namespace vfm::io

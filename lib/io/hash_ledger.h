@@ -2,8 +2,12 @@
 //
 // The ledger has a row for each file. A row is valid if the file's size, mtime, ctime, inode and
 // device have not changed. A file that changed in the last two seconds, or during the read, gets no
-// row. The ledger is an SQLite file. Several programs may use the ledger at the same time. A
-// killed program does not damage the ledger.
+// row. An object (io/remote/address.h) has its size and, in place of the inode, a number made of
+// its version. An object without a version gets no row.
+//
+// The ledger is an SQLite file, in a bucket a growing one (io/growing_file.h). Several programs may
+// use the ledger at the same time. In a bucket, the rows of the last one stay. A killed program
+// does not damage the ledger.
 //
 // Thread-safety: one thread at a time; several programs.
 // SPDX-License-Identifier: Apache-2.0
@@ -16,6 +20,7 @@
 #include <vector>
 
 #include "io/file.h"
+#include "io/growing_file.h"
 
 namespace vfm::io {
 
@@ -25,6 +30,7 @@ struct FileState {
   std::int64_t mtime_ns = 0, ctime_ns = 0;
   bool operator==(const FileState&) const = default;
 
+  /// All times of an object are 0.
   static FileState of(const File& file);
 };
 
@@ -43,14 +49,15 @@ class HashLedger {
   HashLedger(const HashLedger&) = delete;
   HashLedger& operator=(const HashLedger&) = delete;
 
-  /// Returns hash_file() of a file that was just opened. If the file has a valid row, takes the
+  /// Returns hash_file() of a file that was just opened. Returns the hash that an object's writer
+  /// stored, if there is one. If the file has a valid row, takes the
   /// hash from the row. Rows have absolute paths, in which links are not resolved. Throws Error if
   /// the file cannot be read. Throws Stopped.
   std::string hash(File& file);
   /// Writes the rows that are not in the file yet. hash() also writes them at intervals.
   void finish();
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
   /// Returns the checksum of a row. For tests.
   static std::string row_sum(const std::string& path, const FileState& state,
                              const std::string& hash);
@@ -71,7 +78,7 @@ class HashLedger {
   void put(Row&& row);
   void write_pending();
 
-  std::string path_;
+  GrowingFile file_;
   bool off_ = false;
   std::unique_ptr<Table> table_;
   std::vector<Row> pending_;

@@ -16,6 +16,7 @@
 #include "io/file.h"
 #include "io/held_begin.h"
 #include "io/places.h"
+#include "io/remote/address.h"
 
 namespace vfm::io {
 namespace {
@@ -85,7 +86,7 @@ std::string as_line(const Json& record) {
 
 bool is_manifest_file(const std::string& argument) {
   const std::string ext = extension(argument);
-  return !is_url(argument) && (ext == "jsonl" || ext == "ndjson");
+  return (!is_url(argument) || is_remote(argument)) && (ext == "jsonl" || ext == "ndjson");
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/places.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 
 #include "io/file.h"
+#include "io/remote/address.h"
 
 namespace vfm::io {
 namespace {
@@ -18,6 +21,16 @@ fs::path whole(const std::string& path) {
   return normal.has_filename() ? normal : normal.parent_path();
 }
 
+/// "s3://bucket" and "/a/b", for "s3://bucket/a/b".
+struct Placed {
+  std::string_view root, below;
+};
+
+Placed placed(std::string_view address) {
+  const std::size_t slash = std::min(address.find('/', address.find("://") + 3), address.size());
+  return {address.substr(0, slash), address.substr(slash)};
+}
+
 }  // namespace
 
 std::string working_folder() {
@@ -26,12 +39,24 @@ std::string working_folder() {
 }
 
 std::string name_from(const std::string& folder, const std::string& path) {
-  return is_url(path) ? path : whole(path).lexically_relative(whole(folder)).string();
+  if (!is_remote(folder)) {
+    if (is_url(path)) return path;
+    return whole(path).lexically_relative(whole(folder)).string();
+  }
+  if (!is_url(path)) return whole(path).string();
+  const Placed from = placed(folder), to = placed(path);
+  if (from.root != to.root) return path;
+  return whole("/" + std::string(to.below))
+      .lexically_relative(whole("/" + std::string(from.below)))
+      .string();
 }
 
 std::string named_from(const std::string& folder, const std::string& name) {
   if (is_url(name) || fs::path(name).is_absolute()) return name;
-  return (fs::path(folder) / name).lexically_normal().string();
+  if (!is_remote(folder)) return (fs::path(folder) / name).lexically_normal().string();
+  const Placed from = placed(folder);
+  const fs::path below = fs::path("/" + std::string(from.below)) / name;
+  return std::string(from.root) + below.lexically_normal().string();
 }
 
 }  // namespace vfm::io

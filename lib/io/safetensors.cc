@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "io/file_cache.h"
+#include "io/remote/address.h"
 #include "io/weight_index.h"
 
 namespace vfm::io {
@@ -196,9 +198,13 @@ SafetensorsSet::SafetensorsSet(const std::string& folder, const std::string& nam
 SafetensorsSet::SafetensorsSet(const std::string& file) : TensorSet(file) {
   const WeightIndex index = read_weight_index(file);
   for (const std::string& name : index.files) {
-    const MappedFile& map = maps_.emplace_back(join_path(dir_name(file), name));
-    const std::string what = fmt::format("'{}'", map.path());
-    SafetensorsContents contents = parse_safetensors(map.bytes(), what);
+    const std::string path = join_path(dir_name(file), name);
+    std::span<const std::byte> bytes;
+    if (is_remote(path) && !has_cache())
+      bytes = lazy_maps_.emplace_back(map_safetensors(path))->bytes();
+    else
+      bytes = maps_.emplace_back(path).bytes();
+    SafetensorsContents contents = parse_safetensors(bytes, fmt::format("'{}'", path));
     for (TensorView& tensor : contents.tensors)
       add(std::move(tensor));
     metadata_.merge(contents.metadata);
@@ -209,6 +215,8 @@ SafetensorsSet::SafetensorsSet(const std::string& file) : TensorSet(file) {
 void SafetensorsSet::release(const TensorView& tensor) const {
   for (const MappedFile& map : maps_)
     map.release(tensor.data);
+  for (const std::unique_ptr<LazyMap>& map : lazy_maps_)
+    map->release(tensor.data);
 }
 
 std::uint64_t SafetensorsFile::bytes() const {
@@ -291,6 +299,7 @@ std::string write_safetensors_file(const std::string& folder, const SafetensorsF
       const std::uint64_t end = std::min(begin + kMostOfPiece, bytes);
       const std::span<const std::byte> data =
           fetch ? fetch(tensor, begin, end) : tensor.data.subspan(begin, end - begin);
+      if (!fetch) need_bytes(data);
       if (data.size() != end - begin)
         fail("of tensor '{}' there are {} bytes in place of {}", tensor.name, data.size(),
              end - begin);

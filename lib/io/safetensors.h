@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@
 #include "base/hash.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/lazy_map.h"
 #include "io/tensor_set.h"
 
 namespace vfm::io {
@@ -39,7 +41,9 @@ struct SafetensorsContents {
 /// The bytes may be hostile. Pure; fuzzed.
 SafetensorsContents parse_safetensors(std::span<const std::byte> bytes, std::string_view what);
 
-/// The memory-mapped tensors of one file, or of all files of an index.
+/// The memory-mapped tensors of one file, or of all files of an index. Of objects without a cache
+/// (io/file_cache.h) only the bytes that are needed are fetched: call need_bytes() of io/lazy_map.h
+/// before a read of `data`.
 class SafetensorsSet : public TensorSet {
  public:
   /// Opens `folder`/`name`.safetensors or `folder`/`name`.safetensors.index.json. Throws Error if
@@ -61,6 +65,7 @@ class SafetensorsSet : public TensorSet {
 
  private:
   std::vector<MappedFile> maps_;
+  std::vector<std::unique_ptr<LazyMap>> lazy_maps_;
   std::map<std::string, std::string> metadata_;
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "io/folder.h"
 #include "io/packed.h"
 
 namespace vfm::io {
@@ -28,7 +29,10 @@ void count_scratch(std::uint64_t more) {
   }
 }
 
-File open_nameless(const std::string& folder) {
+}  // namespace
+
+File open_nameless(const std::string& wanted) {
+  const std::string folder = scratch_folder_of(wanted);
   const std::string path = join_path(folder, ".vfm-scratch");
   int fd = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
@@ -39,8 +43,6 @@ File open_nameless(const std::string& folder) {
   if (fd < 0) fail_output(errno, "cannot make a temporary file in '{}'", folder);
   return {fd, path};
 }
-
-}  // namespace
 
 ScratchFile::ScratchFile(std::string folder) : folder_(std::move(folder)) {}
 ScratchFile::ScratchFile(File written) : file_(std::move(written)), on_disk_(file_.size()) {}

@@ -22,6 +22,8 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/process_name.h"
+#include "io/remote/address.h"
+#include "io/remote/bucket_store.h"
 
 namespace vfm::io {
 namespace {
@@ -302,6 +304,11 @@ void FileStore::sweep(const std::string& folder) {
   });
   for (const std::string& each : found)
     ::unlink(each.c_str());
+}
+
+std::unique_ptr<Store> open_store(const std::string& folder) {
+  if (is_bucket(folder)) return std::make_unique<BucketStore>(folder);
+  return std::make_unique<FileStore>(folder);
 }
 
 }  // namespace vfm::io

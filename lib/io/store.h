@@ -1,6 +1,6 @@
 // A store of small named objects, such as the markers and leases of parts (parts/). Any number of
-// hosts may use one store. FileStore keeps the objects as files of a folder. Another body can keep
-// them in buckets.
+// hosts may use one store. FileStore keeps the objects as files of a folder, BucketStore
+// (io/remote/bucket_store.h) in a bucket.
 //
 // Names are paths relative to the store, such as "clip/00003/done.json", without "." and "..".
 // Nothing rests on locks of files (flock), which network file systems may not pass to other hosts.
@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,10 @@ class Store {
   };
 
   virtual ~Store() = default;
+
+  /// Throws Error if the store does not keep the promises of create() and replace(). Call it before
+  /// leases rest on them.
+  virtual void check_conditions() {}
 
   /// Return nullopt if there is no such object.
   virtual std::optional<Facts> facts(const std::string& name) const = 0;
@@ -87,5 +92,8 @@ class FileStore : public Store {
  private:
   std::string folder_;
 };
+
+/// Returns the store in a folder, which is a path or an address of a bucket.
+std::unique_ptr<Store> open_store(const std::string& folder);
 
 }  // namespace vfm::io

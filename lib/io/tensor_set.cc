@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "io/lazy_map.h"
 
 namespace vfm::io {
 std::int64_t TensorView::elements() const {
@@ -77,8 +78,17 @@ void TensorSet::read(std::string_view name, const TensorRange& range, std::int64
       });
 }
 
+void TensorSet::expect(std::span<const Part> parts) const {
+  if (!has_lazy_maps()) return;
+  std::vector<std::span<const std::byte>> bytes;
+  for (const Part& part : parts)
+    bytes.push_back(part.tensor->data.subspan(part.begin, part.end - part.begin));
+  need_bytes(bytes);
+}
+
 void TensorSet::read_bytes(const TensorView& tensor, std::uint64_t begin,
                            std::span<std::byte> out) const {
+  need_bytes(tensor.data.subspan(begin, out.size()));
   std::ranges::copy(tensor.data.subspan(begin, out.size()), out.begin());
 }
 

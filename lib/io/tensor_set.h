@@ -55,6 +55,14 @@ class TensorSet {
   void read(std::string_view name, const TensorRange& range, std::int64_t begin,
             std::span<std::byte> out) const;
 
+  /// The bytes [begin, end) of a tensor of tensors().
+  struct Part {
+    const TensorView* tensor;
+    std::uint64_t begin, end;
+  };
+  /// Says which bytes are read next, so that a set in a bucket fetches them together. Throws Error.
+  virtual void expect(std::span<const Part> parts) const;
+
   /// May free the memory of a mapped `tensor` until the next read. `tensor` must be an element of
   /// tensors().
   virtual void release(const TensorView& /*tensor*/) const {}

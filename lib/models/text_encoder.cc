@@ -2,13 +2,13 @@
 #include "models/text_encoder.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "models/dit/architecture.h"
 #include "models/encoder/packed_text_encoder.h"
 #include "models/encoder/sentence_encoder.h"
@@ -25,8 +25,6 @@
 
 namespace vfm::models {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// T5's, where the tokenizer does not say.
 constexpr int kSentinels = 100;
@@ -186,7 +184,7 @@ struct Settings {
         max_tokens(static_cast<int>(config.max_tokens.value_or(512))) {
     if (!config.unknown.empty())
       fail_usage("text encoder {} has no setting '{}'", config.name, config.unknown);
-    if (options.folder.empty() && !io::file_exists(path))
+    if (options.folder.empty() && !io::path_exists(path))
       fail_usage("the text encoder's folder '{}' is not there{}", path,
                  options.folder_option.empty()
                      ? ""
@@ -285,11 +283,10 @@ bool cleans_texts(const ModelLayout* layout) {
 
 /// The same of the folder above a part.
 bool is_cleaned_above(const std::string& part) {
-  const std::string above = io::join_path(part, "..");
-  const auto pipeline = open_pipeline(above);
-  std::error_code error;
-  return cleans_texts(pipeline.get()) && pipeline->has("text_encoder") &&
-         fs::equivalent(pipeline->folder_of("text_encoder"), part, error);
+  const auto pipeline = open_pipeline(folder_above(part));
+  if (!cleans_texts(pipeline.get()) || !pipeline->has("text_encoder")) return false;
+  const std::string of_pipeline = pipeline->folder_of("text_encoder");
+  return io::canonical_path(of_pipeline) == io::canonical_path(part);
 }
 
 /// A text encoder of Wan in a file, with the tokenizer that is beside it or in it.
@@ -362,7 +359,7 @@ TextFolders text_encoder_folders(const std::string& folder) {
     return text_encoder_folders(files->folder_of("text_encoder"));
   const std::string model = io::join_path(folder, "text_encoder");
   if (io::file_exists(model)) return {model, io::join_path(folder, "tokenizer")};
-  const std::string beside = io::join_path(io::join_path(folder, ".."), "tokenizer");
+  const std::string beside = io::join_path(folder_above(folder), "tokenizer");
   return {folder, find_tokenizer(folder).empty() && io::file_exists(beside) ? beside : folder,
           is_cleaned_above(folder)};
 }
@@ -372,8 +369,8 @@ text::EncoderConfig text_encoder_config(const std::string& folder, int max_token
   return as_usage([&] {
     const TextFolders folders = text_encoder_folders(folder);
     const auto component = open_model(folders.model);
-    return describe(*component, fs::canonical(folder).string(),
-                    hash_of(*component, folders.tokenizer), max_tokens, compute, folders.clean);
+    return describe(*component, io::canonical_path(folder), hash_of(*component, folders.tokenizer),
+                    max_tokens, compute, folders.clean);
   });
 }
 

@@ -2,8 +2,8 @@
 #include "pack/folder.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
+#include <string_view>
 
 #include "base/counted.h"
 #include "base/error.h"
@@ -12,6 +12,7 @@
 #include "base/stop.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/folder_lock.h"
 #include "io/places.h"
 #include "shard/receipt.h"
@@ -19,17 +20,9 @@
 namespace vfm::pack {
 namespace {
 
-namespace fs = std::filesystem;
-
-void remove_file(const std::string& path) {
-  std::error_code error;
-  fs::remove(path, error);
-  if (error) fail_errno(error.value(), "cannot remove '{}'", path);
-}
-
 void remove_shard(const std::string& tar) {
   for (const std::string& file : shard::shard_files(tar))
-    remove_file(file);
+    io::remove_file(file);
 }
 
 /// Returns the tars in the folders of `directory` that have notes of vfm-pack. Does not read the
@@ -37,16 +30,18 @@ void remove_shard(const std::string& tar) {
 std::vector<std::string> shards_in(const std::string& directory,
                                    const std::function<bool(const std::string&)>& passed_over) {
   std::vector<std::string> tars;
-  std::error_code error;
-  for (const auto& split : fs::directory_iterator(directory, error)) {
-    if (!split.is_directory(error)) continue;
-    for (const auto& file : fs::directory_iterator(split.path(), error)) {
-      if (file.path().extension() != ".json") continue;
-      const std::string tar = fs::path(file.path()).replace_extension(".tar").string();
+  constexpr std::string_view kNotes = ".json";
+  for (const io::FolderEntry& split : io::entries(directory)) {
+    if (!split.folder) continue;
+    const std::string folder = io::join_path(directory, split.name);
+    for (const io::FolderEntry& file : io::entries(folder)) {
+      if (!file.name.ends_with(kNotes)) continue;
+      const std::string path = io::join_path(folder, file.name);
+      const std::string tar = path.substr(0, path.size() - kNotes.size()) + ".tar";
       if (passed_over(tar)) continue;
       check_stop();
       try {
-        const Json json = parse_json(io::read_file(file.path().string()), "notes");
+        const Json json = parse_json(io::read_file(path), "notes");
         if (json.is_object() && json.value("tool", "") == "vfm-pack") tars.push_back(tar);
       } catch (const std::exception&) {
         continue;  // not notes of vfm-pack
@@ -139,12 +134,12 @@ void PackFolder::remove_all() const {
 }
 
 void PackFolder::remove_indexes(const std::string& folder) {
-  remove_file(io::join_path(folder, "index.jsonl"));
-  remove_file(io::join_path(folder, "index.bin"));
+  io::remove_file(io::join_path(folder, "index.jsonl"));
+  io::remove_file(io::join_path(folder, "index.bin"));
 }
 
 void PackFolder::remove_latents_json() const {
-  remove_file(io::join_path(directory_, "latents.json"));
+  io::remove_file(io::join_path(directory_, "latents.json"));
 }
 
 std::string PackFolder::tar_path(const std::string& split, const std::string& name) const {
@@ -167,19 +162,25 @@ std::optional<ShardNotes> PackFolder::find_part(const std::string& tar, const Js
 }
 
 std::map<std::string, ShardNotes> PackFolder::find_finished(const std::string& name,
+                                                            const std::string& own_split,
                                                             const Json& made_from,
                                                             const shard::ReadLimits& limits) const {
   std::map<std::string, ShardNotes> parts;
   std::vector<std::string> splits;
-  std::error_code error;
-  for (const auto& folder : fs::directory_iterator(directory_, error)) {
-    if (!folder.is_directory(error)) continue;
-    const std::string split = folder.path().filename().string();
+  const auto look = [&](const std::string& split) {
+    if (parts.contains(split)) return;
     auto found = find_part(tar_path(split, name), made_from, limits);
-    if (!found) continue;
+    if (!found) return;
     splits = found->splits;
     parts[split] = std::move(*found);
-  }
+  };
+  // The notes name the other splits, so that only the folder of a new shard is listed.
+  look(own_split);
+  for (const std::string& split : std::vector<std::string>(splits))
+    look(split);
+  if (parts.empty())
+    for (const io::FolderEntry& folder : io::entries(directory_))
+      if (folder.folder) look(folder.name);
   const auto is_part = [&](const std::string& split) { return parts.contains(split); };
   if (parts.size() != splits.size() || !std::ranges::all_of(splits, is_part)) parts.clear();
   return parts;
@@ -249,8 +250,7 @@ bool PackFolder::settle_strangers() const {
     if (!splits_.contains(io::base_name(folder))) remove_indexes(folder);
     if (!goes_on_) continue;
     remove_shard(tar);
-    std::error_code ignored;
-    fs::remove(folder, ignored);  // removes only an empty folder
+    io::remove_if_empty(folder);
   }
   return !goes_on_;
 }

@@ -14,6 +14,7 @@
 #include "base/json_fwd.h"
 #include "io/file.h"
 #include "io/first_names.h"
+#include "io/folder_lock.h"
 #include "pack/notes.h"
 #include "shard/name_table.h"
 #include "shard/reader.h"
@@ -52,8 +53,10 @@ class PackFolder {
   const std::string& directory() const { return directory_; }
   std::string tar_path(const std::string& split, const std::string& name) const;
   /// Returns the notes of each split of a finished shard. If the shard is not finished, or was not
-  /// made from exactly `made_from`, returns no notes.
-  std::map<std::string, ShardNotes> find_finished(const std::string& name, const Json& made_from,
+  /// made from exactly `made_from`, returns no notes. Looks first in `own_split`.
+  std::map<std::string, ShardNotes> find_finished(const std::string& name,
+                                                  const std::string& own_split,
+                                                  const Json& made_from,
                                                   const shard::ReadLimits& limits) const;
   /// Removes latents.json and the old `tar`. Call begin_shard() before the latents of `input` are
   /// written to `tar`. Throws Error{usage} if `tar` has latents of another input.
@@ -96,7 +99,7 @@ class PackFolder {
   void write_index(const std::string& split, const Json& info) const;
 
   std::string directory_;
-  std::optional<io::File> lock_;  // with Use::whole
+  std::optional<io::FolderLock> lock_;  // with Use::whole
   HeldJson settings_;
   int channels_;
   bool goes_on_ = false;

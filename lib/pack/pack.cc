@@ -268,7 +268,7 @@ class Run {
     begun.made_from = made_from(shard);
     std::vector<std::string> splits;
     for (const auto& [split, notes] :
-         folder_->find_finished(shard.name, begun.made_from, options_.limits)) {
+         folder_->find_finished(shard.name, shard.split, begun.made_from, options_.limits)) {
       splits.push_back(split);
       begun.finished.emplace(split, FinishedPart(notes));
     }

@@ -1,7 +1,8 @@
 // Writes the files about all shards of a folder of latents. Facts about samples are read from the
-// shards' notes, one shard at a time, by split and name.
+// shards' notes, by split and name, one shard at a time (of a bucket, some shards).
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -13,7 +14,9 @@
 #include "base/stop.h"
 #include "data/channel_sums.h"
 #include "data/index_file.h"
+#include "io/at_once.h"
 #include "io/atomic_file.h"
+#include "io/remote/address.h"
 #include "io/text_writer.h"
 #include "pack/folder.h"
 #include "shard/dataset_card.h"
@@ -79,22 +82,36 @@ void PackFolder::write_list(const std::string& split, Totals& totals, io::FirstN
   const std::string folder = io::join_path(directory_, split);
   std::optional<io::TextWriter> list;
   std::int64_t samples = 0, tokens = 0, count = 0;
-  for (const std::uint32_t number : shards.order) {
-    const TarFacts& facts = shards.facts[number];
-    if (facts.samples == 0) continue;
-    check_stop();
-    const std::string tar = tar_path(split, std::string(shards.names.name(number)));
-    const ShardNotes notes = read_notes(tar, facts);
-    if (keys) check_keys(tar, notes, *keys);
-    if (!list) list.emplace(io::join_path(folder, "index.jsonl"));
-    for (const data::Entry& entry : notes.entries)
-      list->add(dump_json(data::to_json(entry)) + "\n");
-    samples += facts.samples;
-    tokens += facts.tokens;
-    ++count;
-    totals.all.add(notes.sums);
-    if (split == "train") totals.train.add(notes.sums);
-    totals.take_encoder(tar, notes.text_encoder);
+  std::vector<std::uint32_t> numbers;
+  std::ranges::copy_if(shards.order, std::back_inserter(numbers),
+                       [&](std::uint32_t number) { return shards.facts[number].samples > 0; });
+  const auto tar_of = [&](std::uint32_t number) {
+    return tar_path(split, std::string(shards.names.name(number)));
+  };
+  const bool far = io::is_remote(directory_);
+  const std::size_t together = far ? 32 : 1;
+  for (std::size_t begin = 0; begin < numbers.size(); begin += together) {
+    std::vector<ShardNotes> some(std::min(together, numbers.size() - begin));
+    io::for_each_at_once(some.size(), far ? io::kRequestsAtOnce : 1, [&](std::size_t i) {
+      const std::uint32_t number = numbers[begin + i];
+      some[i] = read_notes(tar_of(number), shards.facts[number]);
+    });
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      check_stop();
+      const ShardNotes& notes = some[i];
+      const std::uint32_t number = numbers[begin + i];
+      const std::string tar = tar_of(number);
+      if (keys) check_keys(tar, notes, *keys);
+      if (!list) list.emplace(io::join_path(folder, "index.jsonl"));
+      for (const data::Entry& entry : notes.entries)
+        list->add(dump_json(data::to_json(entry)) + "\n");
+      samples += shards.facts[number].samples;
+      tokens += shards.facts[number].tokens;
+      ++count;
+      totals.all.add(notes.sums);
+      if (split == "train") totals.train.add(notes.sums);
+      totals.take_encoder(tar, notes.text_encoder);
+    }
   }
   if (!list) return;
   if (list->differs()) {

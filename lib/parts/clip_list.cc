@@ -20,9 +20,12 @@
 #include "base/stop.h"
 #include "base/xxh3.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/manifest.h"
 #include "io/packed.h"
 #include "io/places.h"
+#include "io/remote/address.h"
+#include "io/remote/errands.h"
 #include "io/scratch_file.h"
 #include "io/sorter.h"
 #include "io/store.h"
@@ -30,6 +33,7 @@
 #include "parts/part_choice.h"
 #include "parts/part_lease.h"
 #include "parts/part_run.h"
+#include "parts/parts_look.h"
 
 namespace vfm::parts {
 namespace {
@@ -90,20 +94,47 @@ std::string key_of(const std::string& here, const std::string& path) {
   return std::filesystem::path(io::named_from(here, path)).lexically_normal();
 }
 
-ListedVideo listed(const io::Record& record, const ListOptions& options,
-                   std::uint64_t shard_bytes) {
+std::optional<std::uint64_t> said_bytes(const io::Record& record) {
+  const std::optional<std::int64_t> said = get_integer(record.json, "bytes");
+  return said && *said >= 0 ? std::optional(static_cast<std::uint64_t>(*said)) : std::nullopt;
+}
+
+/// Returns true if a server must be asked for the size.
+bool asks_server(const io::Record& record) {
+  return io::is_remote(get_string(record.json, "path").value_or("")) && !said_bytes(record);
+}
+
+/// Returns the sizes of objects, or nullopt where there is none, by many requests at once. A bucket
+/// that refuses is an error. A web server that refuses is one of the video, which its part reports.
+std::vector<std::optional<std::uint64_t>> object_sizes(const std::vector<io::Record>& records) {
+  std::vector<std::optional<std::uint64_t>> sizes(records.size());
+  io::for_each_at_once(records.size(), kRequests, [&](std::size_t at) {
+    const std::string path = get_string(records[at].json, "path").value_or("");
+    try {
+      if (asks_server(records[at])) sizes[at] = io::size_of(path);
+    } catch (const Error&) {
+      if (io::is_bucket(path)) throw;
+    }
+  });
+  return sizes;
+}
+
+/// `object_bytes` is the size of an object whose record does not tell it.
+ListedVideo listed(const io::Record& record, const ListOptions& options, std::uint64_t shard_bytes,
+                   std::optional<std::uint64_t> object_bytes) {
   ListedVideo video;
   video.path = record.path();
   Json json = record.json;
-  const std::optional<std::int64_t> said = get_integer(json, "bytes");
   for (const char* own : {"bytes", "place", "bucket"})
     json.erase(own);
   if (io::is_url(video.path)) {
-    if (said && *said >= 0) video.bytes = static_cast<std::uint64_t>(*said);
+    video.bytes = object_bytes ? object_bytes : said_bytes(record);
   } else {
     std::error_code error;
     const std::uintmax_t bytes = std::filesystem::file_size(video.path, error);
     if (!error) video.bytes = bytes;
+  }
+  if (!io::is_url(video.path) || io::is_remote(video.path)) {
     const bool joins = json.size() == 2 && video.bytes && *video.bytes <= shard_bytes / kSmallPart;
     video.small = joins || options.is_picture(video.path);
   }
@@ -140,6 +171,7 @@ class ListMaker {
   template <class Take>
   void for_each_new(Take take);
   void see_known();
+  void take(std::vector<io::Record>& records, const io::OnFault& on_bad, Progress& progress);
   void find_again();
   std::uint64_t weight(const ListedVideo& video) const;
   void weigh();
@@ -184,16 +216,35 @@ void ListMaker::see_known() {
 void ListMaker::read(const io::OnFault& on_bad, Progress& progress) {
   if (before_.parts > 0) see_known();
   progress.start("videos", 0);
+  constexpr std::size_t kAtOnce = 512;  // objects whose sizes are asked for
   io::ManifestReader reader(options_.inputs, on_bad);
+  std::vector<io::Record> waiting;
   while (const std::optional<io::Record> record = reader.next()) {
-    if (record->kind != "video" && record->kind != "image") {
+    const bool video = record->kind == "video" || record->kind == "image";
+    const bool asks = video && asks_server(*record);
+    if (!asks || waiting.size() == kAtOnce) take(waiting, on_bad, progress);
+    if (!video) {
       on_bad({record->where, fmt::format("is a record of kind '{}', not a video", record->kind),
               Cause::line});
       continue;
     }
+    waiting.push_back(*record);
+    if (!asks) take(waiting, on_bad, progress);
+  }
+  take(waiting, on_bad, progress);
+  reader.streams().check_whole("no list is written");
+  find_again();
+}
+
+/// Adds the videos of `records`, and empties it.
+void ListMaker::take(std::vector<io::Record>& records, const io::OnFault& on_bad,
+                     Progress& progress) {
+  const std::vector<std::optional<std::uint64_t>> sizes = object_sizes(records);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const io::Record& record = records[i];
     try {
       std::string packed, name;
-      const ListedVideo video = listed(*record, options_, shard_bytes_);
+      const ListedVideo video = listed(record, options_, shard_bytes_, sizes[i]);
       io::put_ordered_text(name, key_of(here_, video.path));
       io::put_ordered(name, 1, 1);
       io::put_ordered(name, read_, 8);
@@ -202,12 +253,11 @@ void ListMaker::read(const io::OnFault& on_bad, Progress& progress) {
       videos_.append_text(packed);
       ++read_;
     } catch (const Error& error) {
-      on_bad({record->where, error, Cause::line});
+      on_bad({record.where, error, Cause::line});
     }
     progress.add();
   }
-  reader.streams().check_whole("no list is written");
-  find_again();
+  records.clear();
 }
 
 /// Finds videos that the list has, or that came before in the input.
@@ -450,14 +500,15 @@ int choose_parts(const ListOptions& options, const ClipList& before, std::uint64
 }  // namespace
 
 ListFacts write_list(const ListOptions& options, const io::OnFault& on_bad, Progress& progress) {
-  io::FileStore store(io::join_path(options.directory, "parts"));
+  const std::unique_ptr<io::Store> open = open_leases(options.directory);
+  io::Store& store = *open;
   if (options.parts == 0 && !store.facts(kListFile)) choose_parts(options, {}, 0);
   const std::unique_ptr<PartLease> lease = hold_list(store);
   const std::optional<io::Store::Object> found = store.read(kListFile);
   Json json = {{"version", 1}};
   ClipList list;
   if (found) {
-    const std::string what = "'" + store.path(kListFile) + "'";
+    const std::string what = "'" + parts_path(options.directory, kListFile) + "'";
     json = parse_json(found->contents, what);
     list = parse_list(json, what);
   }
@@ -467,7 +518,7 @@ ListFacts write_list(const ListOptions& options, const io::OnFault& on_bad, Prog
   if (!found) list.shard_bytes = options.shard_bytes > 0 ? options.shard_bytes : kShardBytes;
   remove_leftovers(store, list.parts);
 
-  ListMaker maker(options, store.path(kListFolder), list, list.shard_bytes);
+  ListMaker maker(options, parts_path(options.directory, kListFolder), list, list.shard_bytes);
   maker.read(on_bad, progress);
   const std::uint64_t videos = maker.count();
   ListFacts facts{list.parts, {}, maker.known()};
@@ -503,10 +554,9 @@ ListFacts write_list(const ListOptions& options, const io::OnFault& on_bad, Prog
 }
 
 std::optional<ClipList> read_list(const std::string& directory) {
-  const io::FileStore store(io::join_path(directory, "parts"));
-  const std::optional<io::Store::Object> found = store.read(kListFile);
+  const std::optional<io::Store::Object> found = open_parts(directory)->read(kListFile);
   if (!found) return std::nullopt;
-  const std::string what = "'" + store.path(kListFile) + "'";
+  const std::string what = "'" + parts_path(directory, kListFile) + "'";
   return parse_list(parse_json(found->contents, what), what);
 }
 

@@ -58,8 +58,9 @@ struct ListFacts {
   std::uint64_t known = 0;  ///< Videos that the list had, or that came twice. They are left out.
 };
 
-/// Reads the input once, and makes or extends the list. A video that cannot be opened is in the
-/// list, so that its part reports it. Records of other kinds than "video" and "image" are left out,
+/// Reads the input once, and makes or extends the list. A server is asked for the size of an object
+/// whose record does not tell it. A video that cannot be opened is in the list, so that its part
+/// reports it. Records of other kinds than "video" and "image" are left out,
 /// as faults. Only one process at a time changes the list of a folder (parts/part_lease.h). Memory:
 /// some 100 MiB, and 48 bytes for each part, whatever the number of videos. Temporary files in
 /// DIR/parts/list take a few times as many bytes as the input. Throws Error{usage} if a new list
@@ -85,8 +86,9 @@ std::string list_path(const std::string& directory, int part);
 int subfolder_digits(const ClipList& list);
 
 /// The rules of buckets. A video is small up to shard_bytes/16 if its record has a path and no
-/// other fields, and is no URL. fill() is what the video counts in a bucket, and count_buckets()
-/// the number of buckets for the sum of all fills. bucket_of() is below `buckets`.
+/// other fields, and is no address of which only FFmpeg knows. fill() is what the video counts in a
+/// bucket, and count_buckets() the number of buckets for the sum of all fills. bucket_of() is below
+/// `buckets`.
 std::uint64_t bucket_fill(std::uint64_t bytes, std::size_t path_bytes, std::uint64_t shard_bytes);
 std::uint64_t count_buckets(std::uint64_t fills, std::uint64_t shard_bytes);
 std::uint64_t bucket_of(std::string_view path, std::uint64_t buckets);

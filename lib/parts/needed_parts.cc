@@ -3,8 +3,10 @@
 
 #include <fmt/core.h>
 
+#include <memory>
 #include <numeric>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "io/file.h"
@@ -17,14 +19,6 @@ namespace {
 
 constexpr const char* kClip = "clip";
 
-/// Returns the names of the leases of a part, which change with each sign of life.
-std::string lease_names(const io::Store& store, const std::string& folder) {
-  std::string names;
-  for (const std::string& name : store.list(folder))
-    if (name.starts_with("lease-")) names += name + "\n";
-  return names;
-}
-
 }  // namespace
 
 NeededParts::NeededParts(std::string clips, RunFile run, bool all_clips)
@@ -34,15 +28,13 @@ NeededParts::NeededParts(std::string clips, RunFile run, bool all_clips)
       listed_(run_.grows && !all_clips ? run_.parts : count_parts(clips_, kClip).value_or(0)) {}
 
 bool NeededParts::is_done(const std::string& tool, int number) {
-  std::vector<bool>& done = done_[tool];
-  const auto at = static_cast<std::size_t>(number);
-  if (done.size() <= at) done.resize(at + 1);
-  if (!done[at]) {
-    const io::FileStore store(io::join_path(clips_, "parts"));
-    done[at] = store.facts(marker_name(tool, number)).has_value();
-    done_now_ += done[at];
-  }
-  return done[at];
+  auto marks = marks_.find(tool);
+  if (marks == marks_.end())
+    marks =
+        marks_.emplace(std::piecewise_construct, std::tuple(tool), std::tuple(clips_, tool)).first;
+  const bool done = marks->second.done(number);
+  if (done) done_.emplace(tool, number);
+  return done;
 }
 
 const RunFile* NeededParts::find_run(const std::string& tool) {
@@ -108,19 +100,21 @@ std::string NeededParts::missing(const std::vector<int>& parts) {
 }
 
 bool NeededParts::have_moved(const std::vector<int>& parts) {
-  const io::FileStore store(io::join_path(clips_, "parts"));
+  const std::unique_ptr<io::Store> store = open_parts(clips_);
   const Numbers all = open(parts);
   const bool first = leases_.empty();
-  bool moved = std::exchange(done_before_, done_now_) != done_now_ && !first;
-  for (const auto& [tool, numbers] : all)
+  bool moved = std::exchange(done_before_, done_.size()) != done_.size() && !first;
+  for (const auto& [tool, numbers] : all) {
+    const PartsLook look(*store, clips_, tool);
     for (const int number : numbers) {
-      const std::string folder = tool + "/" + part_name(number);
-      std::string names = lease_names(store, folder);
-      const auto [at, fresh] = leases_.try_emplace(folder, names);
-      if (fresh || at->second == names) continue;
-      moved = moved || !names.empty();
-      at->second = std::move(names);
+      // The name of the newest lease changes with each sign of life.
+      const std::optional<LeaseName> lease = look.newest_lease(number);
+      const auto [at, fresh] = leases_.try_emplace(tool + "/" + part_name(number), lease);
+      if (fresh || at->second == lease) continue;
+      moved = moved || lease;
+      at->second = lease;
     }
+  }
   return moved && !first;
 }
 

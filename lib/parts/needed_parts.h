@@ -6,10 +6,13 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "parts/parts_look.h"
 #include "parts/run_file.h"
 
 namespace vfm::parts {
@@ -45,9 +48,10 @@ class NeededParts {
   bool all_clips_;
   int listed_, first_open_ = 0;  // of vfm-clip; all parts before first_open_ are done
   std::map<std::string, RunFile> runs_;
-  std::map<std::string, std::vector<bool>> done_;
-  std::map<std::string, std::string> leases_;  // by folder
-  std::size_t done_before_ = 0, done_now_ = 0;
+  std::map<std::string, PartMarks> marks_;
+  std::map<std::string, std::optional<LeaseName>> leases_;  // by folder
+  std::set<std::pair<std::string, int>> done_;
+  std::size_t done_before_ = 0;
 };
 
 }  // namespace vfm::parts

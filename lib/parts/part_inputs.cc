@@ -10,6 +10,7 @@
 #include "io/file.h"
 #include "io/store.h"
 #include "parts/part_run.h"
+#include "parts/parts_look.h"
 
 namespace vfm::parts {
 
@@ -28,11 +29,12 @@ std::string PartInputs::message(const std::string& directory) const {
 std::optional<PartInputs> part_inputs(const std::string& directory, const std::string& tool) {
   const std::optional<int> parts = count_parts(directory, tool);
   if (!parts) return std::nullopt;
-  const io::FileStore store(io::join_path(directory, "parts"));
+  const std::unique_ptr<io::Store> store = open_parts(directory);
   PartInputs inputs;
   inputs.parts = *parts;
+  const std::vector<bool> marked = marked_parts(*store, directory, tool, *parts);
   for (int part = 0; part < *parts; ++part) {
-    if (store.facts(marker_name(tool, part)))
+    if (marked[static_cast<std::size_t>(part)])
       inputs.manifests.push_back(
           io::join_path(part_folder(directory, tool, part), "manifest.jsonl"));
     else

@@ -22,34 +22,6 @@
 namespace vfm::parts {
 namespace {
 
-struct LeaseName {
-  int generation = 0;
-  std::uint64_t beat = 0;
-  auto operator<=>(const LeaseName&) const = default;
-
-  std::string text() const { return fmt::format("lease-{}-{}", generation, beat); }
-};
-
-std::optional<LeaseName> parse_lease_name(std::string_view text) {
-  constexpr std::string_view kBegin = "lease-";
-  if (!text.starts_with(kBegin)) return std::nullopt;
-  LeaseName name;
-  const char* const end = text.data() + text.size();
-  const auto first = std::from_chars(text.data() + kBegin.size(), end, name.generation);
-  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '-') return std::nullopt;
-  const auto second = std::from_chars(first.ptr + 1, end, name.beat);
-  return second.ec == std::errc() && second.ptr == end ? std::optional(name) : std::nullopt;
-}
-
-/// Returns the leases of the folder, the oldest first.
-std::vector<LeaseName> leases_of(const io::Store& store, const std::string& folder) {
-  std::vector<LeaseName> names;
-  for (const std::string& text : store.list(folder))
-    if (const auto name = parse_lease_name(text)) names.push_back(*name);
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 std::string path_of(const std::string& folder, const LeaseName& name) {
   return folder + "/" + name.text();
 }
@@ -80,6 +52,40 @@ LeaseFacts read_facts(const std::string& text, const std::string& what) {
 
 }  // namespace
 
+std::string LeaseName::text() const {
+  return fmt::format("lease-{}-{}", generation, beat);
+}
+
+std::optional<LeaseName> parse_lease_name(std::string_view text) {
+  constexpr std::string_view kBegin = "lease-";
+  if (!text.starts_with(kBegin)) return std::nullopt;
+  LeaseName name;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data() + kBegin.size(), end, name.generation);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '-') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, name.beat);
+  return second.ec == std::errc() && second.ptr == end ? std::optional(name) : std::nullopt;
+}
+
+std::vector<LeaseName> leases_of(const io::Store& store, const std::string& folder) {
+  std::vector<LeaseName> names;
+  for (const std::string& text : store.list(folder))
+    if (const auto name = parse_lease_name(text)) names.push_back(*name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::optional<LeaseFacts> read_lease(const io::Store& store, const std::string& folder,
+                                     const LeaseName& name) {
+  const std::string path = path_of(folder, name);
+  const std::optional<io::Store::Object> object = store.read(path);
+  if (!object) return std::nullopt;
+  LeaseFacts facts = read_facts(object->contents, "the lease '" + path + "'");
+  facts.generation = name.generation;
+  facts.beat = name.beat;
+  return facts;
+}
+
 void pause(double seconds) {
   constexpr double kSlice = 0.1;
   for (double left = seconds; left > 0 && !wind_up_requested(); left -= kSlice) {
@@ -100,13 +106,7 @@ std::optional<LeaseFacts> find_lease(const io::Store& store, const std::string& 
   for (int tries = 0; tries < kTries; ++tries) {
     const std::vector<LeaseName> names = leases_of(store, folder);
     if (names.empty()) return std::nullopt;
-    const std::string path = path_of(folder, names.back());
-    const std::optional<io::Store::Object> object = store.read(path);
-    if (!object) continue;
-    LeaseFacts facts = read_facts(object->contents, "the lease '" + path + "'");
-    facts.generation = names.back().generation;
-    facts.beat = names.back().beat;
-    return facts;
+    if (auto facts = read_lease(store, folder, names.back())) return facts;
   }
   fail("the leases in '{}' change too often to be read; VFM_LEASE_SECONDS may be too small",
        folder);
@@ -139,11 +139,9 @@ bool is_held_by_other(const io::Store& store, const std::string& folder, const L
   std::erase(names, own);
   if (names.empty()) return false;
   if (!before || names.back() != LeaseName{before->generation, before->beat}) return true;
-  const std::string path = path_of(folder, names.back());
-  const std::optional<io::Store::Object> object = store.read(path);
-  if (!object) return false;  // The one that was dead has ended its lease.
-  const LeaseFacts now = read_facts(object->contents, "the lease '" + path + "'");
-  return now.begun != before->begun || now.process.name() != before->process.name();
+  const std::optional<LeaseFacts> now = read_lease(store, folder, names.back());
+  if (!now) return false;  // The one that was dead has ended its lease.
+  return now->begun != before->begun || now->process.name() != before->process.name();
 }
 
 }  // namespace

@@ -16,11 +16,14 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "io/process_name.h"
 #include "io/store.h"
@@ -38,6 +41,17 @@ struct LeaseTimes {
   static LeaseTimes of(std::optional<double> lease_seconds);
 };
 
+/// The name of a lease's file, such as "lease-1-7". Later leases are larger.
+struct LeaseName {
+  int generation = 0;
+  std::uint64_t beat = 0;
+  auto operator<=>(const LeaseName&) const = default;
+
+  std::string text() const;
+};
+/// Returns the name in this text, or nullopt for another text.
+std::optional<LeaseName> parse_lease_name(std::string_view text);
+
 /// The lease of a folder, as a file says it.
 struct LeaseFacts {
   int generation = 0;
@@ -47,6 +61,11 @@ struct LeaseFacts {
   std::string begun;      ///< Time in UTC by the holder's clock.
   LeaseTimes times;   ///< Times of the holder.
 };
+/// Returns the names of the leases of the folder, the oldest first.
+std::vector<LeaseName> leases_of(const io::Store& store, const std::string& folder);
+/// Returns what a file of a lease says, or nullopt if there is no such file.
+std::optional<LeaseFacts> read_lease(const io::Store& store, const std::string& folder,
+                                     const LeaseName& name);
 /// Returns the newest lease of the folder, or nullopt if there is none.
 std::optional<LeaseFacts> find_lease(const io::Store& store, const std::string& folder);
 

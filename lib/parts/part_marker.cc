@@ -85,10 +85,12 @@ std::optional<PartMarker> read_marker(const io::Store& store, const std::string&
   return from_json(parse_json(found->contents, what), what);
 }
 
-std::optional<PartMarker> read_marker_facts(const io::Store& store, const std::string& name) {
-  const std::optional<io::Store::Facts> facts = store.facts(name);
-  if (!facts) return std::nullopt;
-  if (facts->bytes > kFactsBytes) {
+std::optional<PartMarker> read_marker_facts(const io::Store& store, const std::string& name,
+                                            std::optional<std::uint64_t> bytes) {
+  if (!bytes)
+    if (const std::optional<io::Store::Facts> facts = store.facts(name)) bytes = facts->bytes;
+  if (!bytes) return std::nullopt;
+  if (*bytes > kFactsBytes) {
     std::string text = store.read_range(name, 0, kFactsBytes);
     if (const std::size_t end = text.find(kOutputs); end != std::string::npos) {
       const std::string what = "the marker '" + name + "'";

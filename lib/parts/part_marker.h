@@ -48,8 +48,9 @@ struct PartMarker {
 /// Reads a marker of `store`, or returns nullopt if there is none. Throws Error for a damaged one.
 std::optional<PartMarker> read_marker(const io::Store& store, const std::string& name);
 /// Does the same, but leaves out the outputs. Reads at most 16 KiB of a marker that create_marker()
-/// wrote, however many outputs it has.
-std::optional<PartMarker> read_marker_facts(const io::Store& store, const std::string& name);
+/// wrote, however many outputs it has. `bytes` is its size, if it is known.
+std::optional<PartMarker> read_marker_facts(const io::Store& store, const std::string& name,
+                                            std::optional<std::uint64_t> bytes = {});
 /// Creates a marker. Returns false if there is one.
 bool create_marker(io::Store& store, const std::string& name, const PartMarker& marker);
 

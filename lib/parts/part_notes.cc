@@ -14,7 +14,7 @@ namespace vfm::parts {
 namespace {
 
 std::string folder_of(const std::string& tool) {
-  return tool + "/notes";
+  return tool + "/" + std::string(kNotes);
 }
 
 /// Takes a number and the dash after it from the front of `text`. Returns false if there is none.
@@ -27,15 +27,15 @@ bool take(std::string_view& text, Number& number) {
   return true;
 }
 
-std::optional<PartNote> parse_note(std::string_view text) {
+}  // namespace
+
+std::optional<PartNote> parse_note(std::string_view name) {
   PartNote note;
-  if (!take(text, note.part) || !take(text, note.ended) || !take(text, note.seconds))
+  if (!take(name, note.part) || !take(name, note.ended) || !take(name, note.seconds))
     return std::nullopt;
-  note.node_kind = text;
+  note.node_kind = name;
   return note;
 }
-
-}  // namespace
 
 void write_note(io::Store& store, const std::string& tool, const PartNote& note) {
   store.create(fmt::format("{}/{}-{}-{:.3f}-{}", folder_of(tool), part_name(note.part), note.ended,

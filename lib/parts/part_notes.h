@@ -12,7 +12,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/store.h"
@@ -25,6 +27,11 @@ struct PartNote {
   double seconds = 0;
   std::string node_kind;  ///< PartChoice::node_kind of the process that did the part.
 };
+
+/// The folder of the notes in that of the tool.
+inline constexpr std::string_view kNotes = "notes";
+/// Returns the note of this name, or nullopt for another name.
+std::optional<PartNote> parse_note(std::string_view name);
 
 /// Writes a note. `store` is that of DIR/parts. Throws Error.
 void write_note(io::Store& store, const std::string& tool, const PartNote& note);

@@ -22,10 +22,13 @@
 #include "base/xxh3.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/folder.h"
+#include "io/remote/address.h"
 #include "parts/needed_parts.h"
 #include "parts/part_lease.h"
 #include "parts/part_notes.h"
 #include "parts/parts_ahead.h"
+#include "parts/parts_look.h"
 
 namespace vfm::parts {
 namespace {
@@ -34,10 +37,11 @@ constexpr const char* kMarker = "/done.json";
 constexpr const char* kFailed = "/failed.json";
 constexpr const char* kTemporary = "temporary";
 
-/// Removes temporary files of outputs, of all processes that had the part.
+/// Removes temporary files of outputs, of all processes that had the part. Those of a part in a
+/// bucket are in a local folder.
 void remove_temporaries(const std::string& folder) {
   std::error_code error;
-  std::filesystem::remove_all(io::join_path(folder, kTemporary), error);
+  std::filesystem::remove_all(io::join_path(io::scratch_folder_of(folder), kTemporary), error);
 }
 
 /// A part that is done, and of which a process may have left a lease and temporary files.
@@ -54,7 +58,8 @@ struct DonePart {
   }
   /// Returns false if the process of the lease may still work.
   bool tidy(LeaseWatch& watch) const {
-    store.sweep(name);
+    // The uploads of a bucket are ended for DIR as a whole (io::make_directories()).
+    if (!io::is_bucket(folder)) store.sweep(name);
     if (!has_leftovers()) return true;
     const auto lease = PartLease::claim(store, name, times, watch, io::ProcessName::self());
     if (lease) remove_temporaries(folder);
@@ -110,20 +115,20 @@ std::string marker_name(const std::string& tool, int part) {
 }
 
 PartMarker need_marker(const std::string& directory, const std::string& tool, int part) {
-  const io::FileStore store(io::join_path(directory, "parts"));
   const std::string name = marker_name(tool, part);
-  std::optional<PartMarker> marker = read_marker(store, name);
-  if (!marker) fail("'{}' has disappeared", store.path(name));
+  std::optional<PartMarker> marker = read_marker(*open_parts(directory), name);
+  if (!marker) fail("'{}' has disappeared", parts_path(directory, name));
   return *std::move(marker);
 }
 
 void forget_parts(const std::string& directory, const std::string& tool) {
-  io::FileStore store(io::join_path(directory, "parts"));
+  const std::unique_ptr<io::Store> store = open_parts(directory);
   const int parts = count_parts(directory, tool).value_or(0);
+  const std::vector<bool> marked = marked_parts(*store, directory, tool, parts);
   for (int part = 0; part < parts; ++part) {
-    if (!store.facts(marker_name(tool, part))) continue;
-    remove_notes(store, tool, part);
-    store.remove(marker_name(tool, part));
+    if (!marked[static_cast<std::size_t>(part)]) continue;
+    remove_notes(*store, tool, part);
+    store->remove(marker_name(tool, part));
   }
 }
 
@@ -132,11 +137,13 @@ struct PartRun::State {
   PartChoice choice;
   Progress& progress;
   RunFile file;
-  std::shared_ptr<io::FileStore> store;  // of DIR/parts
+  std::shared_ptr<io::Store> store;  // of DIR/parts
   io::ProcessName process = io::ProcessName::self();
   LeaseTimes times;
   LeaseWatch watch;
   bool took_one = false;  // by Kind::next
+  std::optional<PartsLook> recent;  // of a bucket, while it answers for the parts that are tried
+  Stopwatch looked;                 // since `recent` was made
   std::optional<NeededParts> needs;
   std::optional<PartsAhead> ahead;
   Wait wait;
@@ -154,7 +161,20 @@ struct PartRun::State {
     const std::optional<PartMarker> marker = read_marker_facts(*store, name(part) + kMarker);
     return marker && marker->inputs == digest(part, digest_of);
   }
+  /// In a bucket, makes one listing instead of a request for each part that is tried.
+  void look_at_bucket() {
+    constexpr double kRecent = 30;  // seconds
+    if (!io::is_bucket(directory) || (recent && looked.seconds() < kRecent)) return;
+    recent.emplace(*store, directory, tool);
+    looked = Stopwatch();
+  }
+  /// Returns whether the part has a marker, in a bucket as the last listing says.
+  bool is_marked(int part) const {
+    if (recent) return recent->done(part);
+    return store->facts(name(part) + kMarker).has_value();
+  }
   void tidy(int part) {
+    if (recent && !recent->newest_lease(part)) return;
     DonePart{*store, name(part), part_folder(directory, tool, part), times}.tidy(watch);
   }
   std::unique_ptr<Part::State> part_state(int part, const DigestOf& digest_of);
@@ -171,13 +191,14 @@ struct PartRun::State {
 };
 
 struct Part::State {
-  std::shared_ptr<io::FileStore> store;
+  std::shared_ptr<io::Store> store;
   std::string name;  // such as "clip/00003"
   std::string folder, inputs, tool;
   int number = 0, parts = 0;
   io::ProcessName process;
   std::string node_kind;
   Stopwatch watch;
+  std::string temporary_folder;
   // In this order: temporary files are removed before another process may claim the part.
   std::unique_ptr<PartLease> lease;  // null if the part is done
   std::unique_ptr<io::TemporaryPlace> temporary;
@@ -192,16 +213,22 @@ struct Part::State {
     if (crashes.empty()) store->remove(name + kFailed);
     store->sweep(name);
     remove_temporaries(folder);
-    const std::string folders = io::join_path(folder, kTemporary);
-    temporary = std::make_unique<io::TemporaryPlace>(
-        directory,
-        io::join_path(folders, fmt::format("{}-{}", process.name(), lease->generation())));
+    const std::string folders = io::join_path(io::scratch_folder_of(folder), kTemporary);
+    temporary_folder =
+        io::join_path(folders, fmt::format("{}-{}", process.name(), lease->generation()));
+    temporary = std::make_unique<io::TemporaryPlace>(directory, temporary_folder);
+    if (io::is_bucket(directory)) io::make_directories(temporary_folder);
   }
   void end() {
     temporary.reset();
-    if (lease && !lease->lost()) {
-      std::error_code error;  // The folder is not empty if another process has the part.
-      std::filesystem::remove(io::join_path(folder, kTemporary), error);
+    if (!temporary_folder.empty() && io::is_bucket(folder)) {
+      std::error_code error;  // The system removes what remains in TMPDIR.
+      std::filesystem::remove_all(temporary_folder, error);
+      io::remove_if_empty(io::dir_name(temporary_folder));
+      io::remove_if_empty(io::dir_name(io::dir_name(temporary_folder)));
+    } else if (lease && !lease->lost()) {
+      // The folder is not empty if another process has the part.
+      io::remove_if_empty(io::join_path(folder, kTemporary));
     }
     lease.reset();
   }
@@ -229,7 +256,7 @@ std::string Part::path(std::string_view name) const {
   return io::join_path(state_->folder, name);
 }
 const std::string& Part::temporary() const {
-  return state_->temporary->folder();
+  return state_->temporary_folder;
 }
 bool Part::lost() const {
   return state_->lease && state_->lease->lost();
@@ -305,7 +332,7 @@ PartRun::PartRun(std::string directory, std::string tool, const PartChoice& choi
     : state_(new State{std::move(directory), std::move(tool), choice, progress}) {
   State& run = *state_;
   run.file = agree_on_run(run.directory, run.tool, choice, terms);
-  run.store = std::make_shared<io::FileStore>(io::join_path(run.directory, "parts"));
+  run.store = open_leases(run.directory);
   run.times = LeaseTimes::of(choice.lease_seconds);
   run.wait.times = run.times;
   run.store->sweep(run.tool);
@@ -403,7 +430,7 @@ std::optional<Part> PartRun::State::fixed(const DigestOf& digest_of) {
 /// Returns the part if it is this process's now. Sets `busy` if another process has it.
 std::optional<Part> PartRun::State::try_part(int part, const DigestOf& digest_of, bool& busy) {
   check_stop();
-  const bool done = is_done(part, digest_of);
+  const bool done = (!recent || recent->done(part)) && is_done(part, digest_of);
   busy = !done;
   if (!done && !await_room(part)) return std::nullopt;
   std::optional<Part> mine = done ? std::nullopt : try_claim(part, digest_of);
@@ -421,6 +448,7 @@ std::optional<Part> PartRun::State::try_part(int part, const DigestOf& digest_of
 std::optional<Part> PartRun::State::any(const DigestOf& digest_of) {
   std::vector<int> in_need, others;  // parts that other processes have
   bool busy = false;
+  look_at_bucket();
   for (int tries = 0; tries < file.parts; ++tries) {
     const int part = (at + tries) % file.parts;
     if (ended[static_cast<std::size_t>(part)]) continue;
@@ -432,6 +460,7 @@ std::optional<Part> PartRun::State::any(const DigestOf& digest_of) {
     if (std::optional<Part> mine = try_part(part, digest_of, busy)) return mine;
     if (busy) others.push_back(part);
   }
+  recent.reset();
   // At the end, a thousand processes may wait for a thousand parts. A file system could not bear
   // that each watches all of them, so each watches a few, and then others.
   constexpr std::ptrdiff_t kWatched = 16;
@@ -475,7 +504,7 @@ std::optional<Part> PartRun::State::find_free(const std::vector<bool>& noted, bo
     if (noted[static_cast<std::size_t>(part)]) continue;
     check_stop();
     if (wind_up_requested()) return std::nullopt;
-    if (store->facts(name(part) + kMarker) || !is_ready(part)) continue;
+    if (is_marked(part) || !is_ready(part)) continue;
     std::optional<Part> mine = try_claim(part, digest_of);
     if (mine && !mine->done()) return mine;
     const std::optional<LeaseFacts> other = find_lease(*store, name(part));
@@ -486,14 +515,16 @@ std::optional<Part> PartRun::State::find_free(const std::vector<bool>& noted, bo
 
 std::optional<Part> PartRun::State::one(const DigestOf& digest_of) {
   if (std::exchange(took_one, true)) return std::nullopt;
+  look_at_bucket();
   std::vector<bool> noted(static_cast<std::size_t>(file.parts));
-  for (const PartNote& note : read_notes(*store, tool))
+  for (const PartNote& note : recent ? recent->notes() : read_notes(*store, tool))
     if (note.part < file.parts) noted[static_cast<std::size_t>(note.part)] = true;
   bool unknown = false;
   if (std::optional<Part> mine = find_free(noted, unknown, digest_of)) return mine;
   noted.assign(noted.size(), false);
   for (;; pause(std::min(times.beat / 4, 1.0))) {
     unknown = false;
+    if (recent) recent->refresh();
     if (std::optional<Part> mine = find_free(noted, unknown, digest_of)) return mine;
     if (wind_up_requested()) return std::nullopt;
     if (!unknown) break;
@@ -505,17 +536,18 @@ std::optional<Part> PartRun::State::one(const DigestOf& digest_of) {
 }
 
 void tidy_parts(const std::string& directory, const std::string& tool) {
-  io::FileStore store(io::join_path(directory, "parts"));
+  const std::unique_ptr<io::Store> store = open_parts(directory);
   LeaseWatch watch;
+  PartsLook look(*store, directory, tool);
   const int parts = count_parts(directory, tool).value_or(0);
-  for (bool waits = true; waits;) {
+  for (bool waits = true; waits; look.refresh()) {
     waits = false;
     for (int part = 0; part < parts; ++part) {
       const std::string name = tool + "/" + part_name(part);
-      if (!store.facts(name + kMarker)) continue;
-      const DonePart done{store, name, part_folder(directory, tool, part), {}};
+      if (!look.done(part) || (look.is_listed() && !look.newest_lease(part))) continue;
+      const DonePart done{*store, name, part_folder(directory, tool, part), {}};
       if (done.tidy(watch)) continue;
-      const std::optional<LeaseFacts> lease = find_lease(store, name);
+      const std::optional<LeaseFacts> lease = find_lease(*store, name);
       waits = waits || (lease && watch.see(name, *lease) != LeaseWatch::Sign::alive);
     }
     if (waits) pause(0.2);

@@ -2,7 +2,9 @@
 #include "parts/parts_ahead.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
+#include <tuple>
 
 #include "io/file.h"
 #include "io/store.h"
@@ -14,8 +16,8 @@ namespace vfm::parts {
 
 std::map<std::string, RunFile> PartsAhead::followers() const {
   std::map<std::string, RunFile> all;
-  const io::FileStore store(io::join_path(directory_, "parts"));
-  for (std::string name : store.list("")) {
+  const std::unique_ptr<io::Store> store = open_parts(directory_);
+  for (std::string name : store->list("")) {
     if (!name.ends_with('/')) continue;
     name.pop_back();
     const std::optional<RunFile> run = read_run_file(directory_, name);
@@ -27,21 +29,18 @@ std::map<std::string, RunFile> PartsAhead::followers() const {
 }
 
 bool PartsAhead::is_done(const std::string& tool, int part) {
-  std::vector<bool>& done = done_[tool];
-  const auto at = static_cast<std::size_t>(part);
-  if (done.size() <= at) done.resize(at + 1);
-  if (!done[at]) {
-    const io::FileStore store(io::join_path(directory_, "parts"));
-    done[at] = store.facts(marker_name(tool, part)).has_value();
-  }
-  return done[at];
+  auto marks = marks_.find(tool);
+  if (marks == marks_.end())
+    marks = marks_.emplace(std::piecewise_construct, std::tuple(tool), std::tuple(directory_, tool))
+                .first;
+  return marks->second.done(part);
 }
 
 std::uint64_t PartsAhead::bytes_of(int part) {
   const auto [found, fresh] = bytes_.try_emplace(part);
   if (!fresh) return found->second;
-  const io::FileStore store(io::join_path(directory_, "parts"));
-  if (const auto marker = read_marker(store, marker_name(tool_, part)))
+  const std::unique_ptr<io::Store> store = open_parts(directory_);
+  if (const auto marker = read_marker(*store, marker_name(tool_, part)))
     for (const PartResults::Output& output : marker->results.outputs)
       found->second += output.bytes;
   return found->second;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "parts/parts_look.h"
 #include "parts/run_file.h"
 
 namespace vfm::parts {
@@ -35,7 +36,7 @@ class PartsAhead {
   std::string directory_, tool_;
   int listed_ = 0;  // parts of vfm-clip
   RunFile own_;     // of `tool`
-  std::map<std::string, std::vector<bool>> done_;
+  std::map<std::string, PartMarks> marks_;
   std::map<int, std::uint64_t> bytes_;  // of finished parts of `tool`
 };
 

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "io/file.h"
 #include "parts/clip_list.h"
+#include "parts/parts_look.h"
 
 namespace vfm::parts {
 namespace {
@@ -18,10 +19,6 @@ constexpr const char* kShares[] = {"names", "clips"};
 
 std::string run_name(const std::string& tool) {
   return tool + "/run.json";
-}
-
-io::FileStore store_of(const std::string& directory) {
-  return io::FileStore(io::join_path(directory, "parts"));
 }
 
 [[noreturn]] void fail_conflict(const std::string& message) {
@@ -174,10 +171,9 @@ std::string command_of(const std::string& tool) {
 }
 
 std::optional<RunFile> read_run_file(const std::string& directory, const std::string& tool) {
-  const io::FileStore store = store_of(directory);
-  const std::optional<io::Store::Object> object = store.read(run_name(tool));
+  const std::optional<io::Store::Object> object = open_parts(directory)->read(run_name(tool));
   if (!object) return std::nullopt;
-  const std::string what = "'" + store.path(run_name(tool)) + "'";
+  const std::string what = "'" + parts_path(directory, run_name(tool)) + "'";
   RunFile run = parse_run(parse_json(object->contents, what), what);
   if (run.grows || tool == kListed)
     if (const std::optional<ClipList> list = read_list(directory))
@@ -196,25 +192,25 @@ std::optional<int> count_parts(const std::string& directory, const std::string& 
 
 RunFile agree_on_run(const std::string& directory, const std::string& tool,
                      const PartChoice& choice, const RunTerms& terms) {
-  io::FileStore store = store_of(directory);
-  const std::string name = run_name(tool), what = "'" + store.path(name) + "'";
+  const std::unique_ptr<io::Store> store = open_leases(directory);
+  const std::string name = run_name(tool), what = "'" + parts_path(directory, name) + "'";
   const bool clip = tool == kListed;
   const int listed = clip ? listed_parts(directory) : 0;
   std::vector<std::string> after = terms.awaits;
   for (const std::string& other : begun(terms))
     if (std::ranges::find(after, other) == after.end()) after.push_back(other);
-  if (!store.facts(name))  // Another process may create it first.
-    store.create(name, dump_json(new_run(tool, choice, terms, after)) + "\n");
-  const std::optional<io::Store::Object> object = store.read(name);
+  if (!store->facts(name))  // Another process may create it first.
+    store->create(name, dump_json(new_run(tool, choice, terms, after)) + "\n");
+  const std::optional<io::Store::Object> object = store->read(name);
   if (!object) fail("{} has disappeared", what);
   Json json = parse_json(object->contents, what);
   RunFile run = parse_run(json, what);
   if (clip) run.parts = listed;
-  if (!clip) check_input(run, terms, store.path(tool), tool);
+  if (!clip) check_input(run, terms, parts_path(directory, tool), tool);
   check_begun(run, directory, tool, terms);
   if (const int now = run.grows ? listed_parts(terms.clips) : 0; now > run.parts) {
     json["parts"] = run.parts = now;
-    store.write(name, dump_json(json) + "\n");
+    store->write(name, dump_json(json) + "\n");
   }
   if (choice.parts && *choice.parts != run.parts)
     fail_conflict(fmt::format(
@@ -223,13 +219,13 @@ RunFile agree_on_run(const std::string& directory, const std::string& tool,
   if (choice.part && *choice.part >= run.parts)
     fail_usage("there is no part {}: '{}' has the parts 0 to {}", *choice.part, directory,
                run.parts - 1);
-  check_settings(json.value("settings", Json()), terms, store.path(tool), tool);
+  check_settings(json.value("settings", Json()), terms, parts_path(directory, tool), tool);
   return run;
 }
 
 void check_begun(const RunFile& run, const std::string& directory, const std::string& tool,
                  const RunTerms& terms) {
-  const std::string parts = store_of(directory).path(tool);
+  const std::string parts = parts_path(directory, tool);
   for (const std::string& other : begun(terms))
     if (std::ranges::find(run.after, other) == run.after.end())
       fail_conflict(

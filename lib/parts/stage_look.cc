@@ -2,7 +2,6 @@
 #include "parts/stage_look.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "base/error.h"
@@ -16,14 +15,6 @@
 namespace vfm::parts {
 namespace {
 
-/// Returns the number of the part whose folder has this name, or nullopt for another name.
-std::optional<int> part_of_folder(const std::string& name) {
-  int part = 0;
-  const char* const end = name.data() + name.size() - 1;
-  const auto [stop, error] = std::from_chars(name.data(), end, part);
-  return error == std::errc() && stop == end && *end == '/' ? std::optional(part) : std::nullopt;
-}
-
 bool all_done(const std::vector<ListStage>& stages) {
   return std::all_of(stages.begin(), stages.end(),
                      [](const ListStage& stage) { return stage.done == stage.parts; });
@@ -32,9 +23,7 @@ bool all_done(const std::vector<ListStage>& stages) {
 }  // namespace
 
 ListStages::ListStages(std::string directory, std::vector<std::string> tools)
-    : directory_(std::move(directory)),
-      tools_(std::move(tools)),
-      store_(io::join_path(directory_, "parts")) {
+    : directory_(std::move(directory)), tools_(std::move(tools)), store_(open_parts(directory_)) {
   const std::optional<int> listed = count_parts(directory_, std::string(kListed));
   if (!listed)
     fail_usage("'{}' has no list of parts; make it with: vfm-clip list VIDEO... -o {} -n N",
@@ -55,9 +44,9 @@ RunFile ListStages::run_of(const std::string& tool) const {
   return run;
 }
 
-void ListStages::read_notes_of(const std::string& tool, ToolParts& parts) const {
-  std::vector<PartNote> notes = read_notes(store_, tool);
-  if (!markers_)
+void ListStages::read_notes_of(const PartsLook& look, ToolParts& parts) const {
+  std::vector<PartNote> notes = look.notes();
+  if (!markers_ && !look.is_listed())
     for (const PartNote& note : notes)
       if (note.part < parts.run.parts) parts.done[static_cast<std::size_t>(note.part)] = true;
   std::sort(notes.begin(), notes.end(),
@@ -72,16 +61,15 @@ void ListStages::read_notes_of(const std::string& tool, ToolParts& parts) const 
 }
 
 /// Looks into the folders of the parts that have no note, or of all parts.
-void ListStages::see_folders(const std::string& tool, ToolParts& parts) {
-  for (const std::string& name : store_.list(tool)) {
-    const std::optional<int> part = part_of_folder(name);
-    if (!part || *part >= parts.run.parts) continue;
-    const auto at = static_cast<std::size_t>(*part);
+void ListStages::see_folders(const std::string& tool, PartsLook& look, ToolParts& parts) {
+  for (const int part : look.begun()) {
+    if (part >= parts.run.parts) continue;
+    const auto at = static_cast<std::size_t>(part);
     if (parts.done[at]) continue;
-    const std::string folder = tool + "/" + part_name(*part);
-    parts.done[at] = store_.facts(marker_name(tool, *part)).has_value();
+    const std::string folder = tool + "/" + part_name(part);
+    parts.done[at] = look.done(part);
     if (parts.done[at]) continue;
-    const std::optional<LeaseFacts> lease = find_lease(store_, folder);
+    const std::optional<LeaseFacts> lease = look.lease(part);
     if (!lease || watch_.see(folder, *lease) == LeaseWatch::Sign::dead) continue;
     parts.working[at] = true;
     ++parts.kinds[lease->node_kind].working;
@@ -96,8 +84,10 @@ const ListStages::ToolParts& ListStages::parts_of(const std::string& tool) {
   parts.run = run_of(tool);
   parts.done.resize(static_cast<std::size_t>(parts.run.parts));
   parts.working = parts.done;
-  read_notes_of(tool, parts);
-  see_folders(tool, parts);
+  const auto [look, first] = looks_.try_emplace(tool, *store_, directory_, tool);
+  if (!first) look->second.refresh();
+  read_notes_of(look->second, parts);
+  see_folders(tool, look->second, parts);
   return parts;
 }
 

@@ -3,19 +3,22 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "io/store.h"
 #include "parts/part_lease.h"
+#include "parts/parts_look.h"
 #include "parts/run_file.h"
 #include "parts/stage_choice.h"
 
 namespace vfm::parts {
 
 /// Reads the notes of finished parts (parts/part_notes.h), and the leases of the parts that are
-/// worked at. It opens no marker that has a note. Thread-safety: one thread at a time.
+/// worked at. It opens no marker that has a note. In a bucket, a look makes one listing for each
+/// tool, and reads each lease once. Thread-safety: one thread at a time.
 class ListStages {
  public:
   /// `tools`, such as {"clip", "caption"}, are in order of the work. A stage that has not begun is
@@ -38,18 +41,19 @@ class ListStages {
   };
   RunFile run_of(const std::string& tool) const;
   const ToolParts& parts_of(const std::string& tool);
-  void read_notes_of(const std::string& tool, ToolParts& parts) const;
-  void see_folders(const std::string& tool, ToolParts& parts);
+  void read_notes_of(const PartsLook& look, ToolParts& parts) const;
+  void see_folders(const std::string& tool, PartsLook& look, ToolParts& parts);
   bool has_input(const std::string& tool, const RunFile& run, int part);
 
   std::string directory_;
   std::vector<std::string> tools_;
-  io::FileStore store_;
+  std::unique_ptr<io::Store> store_;
   int listed_ = 0;
   LeaseWatch watch_;
   double beat_ = kBeatSeconds;
   bool markers_ = false;                   // of this look
   std::map<std::string, ToolParts> seen_;  // in this look
+  std::map<std::string, PartsLook> looks_;
 };
 
 /// Returns the tool of the stage of which a node of this kind does a part next. Waits while there

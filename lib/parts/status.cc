@@ -4,10 +4,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
+#include <memory>
 #include <optional>
-#include <thread>
-#include <unordered_set>
+#include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -15,10 +14,12 @@
 #include "base/stop.h"
 #include "base/units.h"
 #include "io/file.h"
+#include "io/remote/errands.h"
 #include "io/store.h"
 #include "parts/part_lease.h"
 #include "parts/part_marker.h"
 #include "parts/part_run.h"
+#include "parts/parts_look.h"
 
 namespace vfm::parts {
 namespace {
@@ -59,49 +60,56 @@ void take_failure(const io::Store& store, const std::string& name, PartState& st
   state.why = need_string(failed, "why", what);
 }
 
-/// Looks at a part. A lease counts as one of a working process, unless its process is gone.
-PartState look(const io::Store& store, const std::string& name, int part) {
-  if (const auto marker = read_marker_facts(store, name + "/done.json"))
-    return done_state(part, *marker);
-  PartState state{part};
-  const std::optional<LeaseFacts> lease = find_lease(store, name);
-  if (!lease || lease->process.is_gone()) {
-    take_failure(store, name, state);
+/// The parts of a tool in a folder.
+struct LookedAt {
+  const io::Store& store;
+  std::string tool;
+  PartsLook look;
+
+  std::string name(int part) const { return tool + "/" + part_name(part); }
+  PartState not_done(int part) const {
+    PartState state{part};
+    if (look.may_have_failed(part)) take_failure(store, name(part), state);
     return state;
   }
-  state.kind = PartState::Kind::working;
-  state.host = lease->process.host;
-  state.pid = lease->process.pid;
-  state.node_kind = lease->node_kind;
-  state.begun = lease->begun;
-  return state;
-}
+  /// A lease counts as one of a working process, unless its process is gone.
+  PartState see(int part) {
+    if (const auto marker = look.marker(part)) return done_state(part, *marker);
+    const std::optional<LeaseFacts> lease = look.lease(part);
+    if (!lease || lease->process.is_gone()) return not_done(part);
+    PartState state{part};
+    state.kind = PartState::Kind::working;
+    state.host = lease->process.host;
+    state.pid = lease->process.pid;
+    state.node_kind = lease->node_kind;
+    state.begun = lease->begun;
+    return state;
+  }
+};
 
 /// Looks at the parts again on which processes seem to work, until each process has shown a sign of
 /// life, or none for too long.
-void watch_leases(const io::Store& store, const std::string& tool, std::vector<PartState>& parts) {
+void watch_leases(LookedAt& at, std::vector<PartState>& parts) {
   LeaseWatch watch;
   bool said = false;
   for (;;) {
     bool unknown = false;
     for (PartState& state : parts) {
       if (state.kind != PartState::Kind::working) continue;
-      const std::string name = tool + "/" + part_name(state.part);
-      state = look(store, name, state.part);
+      state = at.see(state.part);
       if (state.kind != PartState::Kind::working) continue;
-      const std::optional<LeaseFacts> lease = find_lease(store, name);
-      const LeaseWatch::Sign sign = lease ? watch.see(name, *lease) : LeaseWatch::Sign::unknown;
-      if (sign == LeaseWatch::Sign::dead) {
-        state = PartState{state.part};
-        take_failure(store, name, state);
-      }
+      const std::optional<LeaseFacts> lease = at.look.lease(state.part);
+      const LeaseWatch::Sign sign =
+          lease ? watch.see(at.name(state.part), *lease) : LeaseWatch::Sign::unknown;
+      if (sign == LeaseWatch::Sign::dead) state = at.not_done(state.part);
       unknown = unknown || sign == LeaseWatch::Sign::unknown;
     }
     if (!unknown) return;
     if (!said) log_info("looking whether the processes of some parts still work");
     said = true;
     check_stop();
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    pause(at.look.is_listed() ? 2 : 0.2);
+    at.look.refresh();
   }
 }
 
@@ -178,18 +186,27 @@ PartsStatus look_at_parts(const std::string& directory, const std::string& tool,
   if (!parts)
     fail_usage("'{}' has no parts of {}; name the output folder of commands with --part", directory,
                command_of(tool));
-  const io::FileStore store(io::join_path(directory, "parts"));
+  const std::unique_ptr<io::Store> store = open_parts(directory);
+  LookedAt at{*store, tool, PartsLook(*store, directory, tool)};
   PartsStatus status{command_of(tool), {}, {}, {}};
-  std::unordered_set<std::string> begun;
-  for (const std::string& name : store.list(tool))
-    begun.insert(name);
-  for (int part = 0; part < *parts; ++part) {
+  for (int part = 0; part < *parts; ++part)
+    status.parts.push_back(PartState{part});
+  std::vector<int> begun;
+  for (const int part : at.look.begun())
+    if (part < *parts) begun.push_back(part);
+  // Only markers are read at once, as leases are remembered.
+  std::vector<std::optional<PartMarker>> markers(static_cast<std::size_t>(*parts));
+  const std::size_t requests = at.look.is_listed() ? kRequests : 1;
+  io::for_each_at_once(begun.size(), requests, [&](std::size_t i) {
     check_stop();
-    const std::string name = part_name(part);
-    status.parts.push_back(begun.contains(name + "/") ? look(store, tool + "/" + name, part)
-                                                      : PartState{part});
+    markers[static_cast<std::size_t>(begun[i])] = at.look.marker(begun[i]);
+  });
+  for (const int part : begun) {
+    const auto& marker = markers[static_cast<std::size_t>(part)];
+    status.parts[static_cast<std::size_t>(part)] =
+        marker ? done_state(part, *marker) : at.see(part);
   }
-  if (watch) watch_leases(store, tool, status.parts);
+  if (watch) watch_leases(at, status.parts);
   for (const PartState& part : status.parts) {
     if (part.kind != PartState::Kind::done && part.kind != PartState::Kind::working) continue;
     for (HostState* sum : {&status.hosts[part.host], &status.kinds[part.node_kind]}) {

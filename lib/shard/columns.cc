@@ -2,8 +2,10 @@
 #include "shard/columns.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <unordered_set>
 
@@ -14,8 +16,11 @@
 #include "base/json_members.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "io/at_once.h"
 #include "io/file.h"
 #include "io/late_files.h"
+#include "io/remote/address.h"
+#include "io/remote/remote_file.h"
 #include "shard/media_members.h"
 #include "shard/reader.h"
 #include "shard/receipt.h"
@@ -153,9 +158,14 @@ void complete_shard(io::Record& record) {
     io::look_until_seen(input_limits().timeout,
                         [&] { check_size(path, record.json, "its record"); });
   Json columns = {{"clip", path}};
-  for (const char* column : kColumns)
-    if (const std::string tar = column_tar_path(path, column); io::file_exists(tar))
-      columns[column] = tar;
+  std::array<std::string, std::size(kColumns)> tars;
+  io::for_each_at_once(
+      tars.size(), io::is_remote(path) ? io::kRequestsAtOnce : 1, [&](std::size_t i) {
+        if (const std::string tar = column_tar_path(path, kColumns[i]); io::file_exists(tar))
+          tars[i] = tar;
+      });
+  for (std::size_t i = 0; i < tars.size(); ++i)
+    if (!tars[i].empty()) columns[kColumns[i]] = tars[i];
   record.json["columns"] = std::move(columns);
 }
 
@@ -223,13 +233,15 @@ void check_shard_bytes(const io::Record& record) {
 std::string tars_version(const io::Record& record) {
   std::string version;
   for (const std::string& tar : io::column_tars(record)) {
-    const std::uint64_t bytes = open_tar(tar).size();
+    const io::File file = open_tar(tar);
     const Noted noted = noted_of(record, tar);
     std::string hash;
     if (noted.said.is_object()) hash = get_string(noted.said, "xxh3").value_or("");
-    if (hash.empty())
+    if (hash.empty() && file.remote())
+      hash = file.remote()->version();
+    else if (hash.empty())
       hash = std::to_string(std::filesystem::last_write_time(tar).time_since_epoch().count());
-    version += fmt::format("{} {} {}\n", io::base_name(tar), bytes, hash);
+    version += fmt::format("{} {} {}\n", io::base_name(tar), file.size(), hash);
   }
   return version;
 }

@@ -7,7 +7,10 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "io/at_once.h"
 #include "io/file.h"
+#include "io/folder.h"
+#include "io/remote/address.h"
 #include "shard/receipt.h"
 
 namespace vfm::shard {
@@ -32,10 +35,9 @@ bool stays_inside(const std::string& name) {
 }
 
 bool has_tars(const std::string& directory) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error))
-    if (entry.path().extension() == ".tar") return true;
-  return false;
+  const std::vector<io::FolderEntry> list = io::entries(directory);
+  return std::ranges::any_of(
+      list, [](const io::FolderEntry& entry) { return entry.name.ends_with(".tar"); });
 }
 
 template <class Use>
@@ -47,10 +49,18 @@ void for_each_planned(const std::string& directory, const Use& use) {
           "it has no dataset.json, which vfm-shard writes last{}",
           has_tars(directory) ? "; for the shards in it name them: '" + directory + "'/*.tar" : "");
     const Json plan = parse_json(io::read_file(plan_path), "'" + plan_path + "'");
-    for (const Json& shard : plan.at("shards")) {
-      const std::string name = need_string(shard, "path", "the plan");
-      if (!stays_inside(name)) fail("its plan names a shard outside of it, '{}'", name);
-      use(name, record_of(directory, name));
+    const Json& shards = plan.at("shards");
+    // Of a bucket many records at once, and else one after the other.
+    const std::size_t at_once = io::is_remote(directory) ? io::kRequestsAtOnce : 1;
+    for (std::size_t begin = 0; begin < shards.size(); begin += at_once) {
+      std::vector<std::optional<FinishedShard>> some(std::min(at_once, shards.size() - begin));
+      io::for_each_at_once(some.size(), at_once, [&](std::size_t i) {
+        const std::string name = need_string(shards[begin + i], "path", "the plan");
+        if (!stays_inside(name)) fail("its plan names a shard outside of it, '{}'", name);
+        some[i] = FinishedShard{name, record_of(directory, name)};
+      });
+      for (std::optional<FinishedShard>& one : some)
+        use(one->name, std::move(one->record));
     }
   } catch (const std::exception& error) {
     fail_usage("'{}' is not a finished dataset of vfm-shard: {}", directory, error.what());

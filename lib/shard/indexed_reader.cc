@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <mutex>
@@ -107,6 +108,8 @@ struct IndexedReader::State {
   State(const std::string& path, const ReadLimits& read_limits)
       : file(open_tar(path)), limits(read_limits) {}
 
+  void read(void* out, std::size_t size, std::uint64_t offset) const;
+  bool read_in_order(char* out, std::size_t size, std::uint64_t offset) const;
   void load_index();
   void check_index();
   void check_size(std::uint64_t bytes, std::int64_t i, const std::string& key) const;
@@ -114,6 +117,8 @@ struct IndexedReader::State {
   void check_range(std::int64_t i, std::uint64_t offset, std::uint64_t size) const {
     if (size > limits.member + kHeaders) check_size(size, i, key_at(offset, size));
   }
+  static bool is_member_of(const SampleView& sample, const char* header, std::uint64_t at,
+                           std::uint64_t* next);
   bool is_member_of(const SampleView& sample, std::uint64_t at, std::uint64_t* next) const;
   const std::string& first_extension() const;
   [[noreturn]] void misfit(std::int64_t i) const {
@@ -123,12 +128,48 @@ struct IndexedReader::State {
         energon_index_path(file.path()), file.path(), i);
   }
 
-  io::File file;
+  mutable io::File file;
   ReadLimits limits;
   TarOffsets index;
   mutable std::once_flag first_read;
   mutable std::string first;
+
+  /// Of an object, the end of the sample that was read last, and its last bytes.
+  mutable std::mutex order;
+  mutable std::uint64_t end = 0;
+  mutable std::string tail;
 };
+
+/// Reads from any thread. Samples of an object that are read one after the other come by
+/// read-ahead, since each request to a server takes long.
+void IndexedReader::State::read(void* out, std::size_t size, std::uint64_t offset) const {
+  if (!file.remote()) return file.pread_exact(out, size, offset);
+  auto* to = static_cast<char*>(out);
+  // Only one thread can read in order. The others read here and there.
+  const std::unique_lock lock(order, std::try_to_lock);
+  if (!lock || !read_in_order(to, size, offset)) file.pread_exact(out, size, offset);
+  // Headers are also read elsewhere, between two samples.
+  if (!lock || (size <= kTarBlock && offset + size <= end)) return;
+  end = offset + size;
+  tail.assign(to + size - std::min(size, kTarBlock), std::min(size, kTarBlock));
+}
+
+/// Returns false if `offset` is neither at the end of the sample that was read last nor in its
+/// last block, which is the header of the next sample.
+bool IndexedReader::State::read_in_order(char* out, std::size_t size, std::uint64_t offset) const {
+  if (end == 0 || offset > end || offset < end - tail.size()) return false;
+  const std::size_t held = std::min<std::size_t>(size, end - offset);
+  std::memcpy(out, tail.data() + tail.size() - (end - offset), held);
+  if (held < size) file.seek(end);
+  for (std::size_t at = held; at < size;) {
+    const std::size_t got = file.read_some(out + at, size - at);
+    if (got == 0)
+      fail("'{}' is truncated: it ends at byte {}, {} more were expected", file.path(), offset + at,
+           size - at);
+    at += got;
+  }
+  return true;
+}
 
 /// Returns whether the header at `at` is of one more member of the sample. Sets `next` to the
 /// offset of the next header, or to 0 if unknown.
@@ -137,7 +178,13 @@ bool IndexedReader::State::is_member_of(const SampleView& sample, std::uint64_t 
   char header[kTarBlock];
   *next = 0;
   if (at + kTarBlock > file.size()) return false;
-  file.pread_exact(header, kTarBlock, at);
+  read(header, kTarBlock, at);
+  return is_member_of(sample, header, at, next);
+}
+
+bool IndexedReader::State::is_member_of(const SampleView& sample, const char* header,
+                                        std::uint64_t at, std::uint64_t* next) {
+  *next = 0;
   const auto size = octal(header + kSizeAt, kSizeWidth);
   std::string key, extension;
   if (!is_plain(header) || !checksum_fits(header) || !size ||
@@ -266,18 +313,25 @@ std::uint64_t IndexedReader::range_of(std::int64_t i) const {
 }
 
 const SampleView& IndexedReader::view(std::int64_t i, ReadBuffer& buffer) const {
-  const SampleView& sample = view_at(i, offset(i), size(i), buffer);
-  check_bounds(i, sample);
-  return sample;
+  const std::uint64_t begin = offset(i), bytes = size(i);
+  // Of an object, the header behind the sample comes by the same request.
+  const bool more = state_->file.remote() && i + 1 < samples() &&
+                    begin + bytes + kTarBlock <= state_->file.size();
+  load(i, begin, bytes, more ? kTarBlock : 0, buffer);
+  check_bounds(i, buffer.view_, more ? buffer.bytes_.get() + bytes : nullptr);
+  return buffer.view_;
 }
 
 /// Throws Error if the sample has members behind its end or before its beginning, because then a
 /// number in the index is wrong. Headers before it are read only if its first member has another
 /// extension than that of the first sample. In our tars these are always equal, so only one more
-/// header is read.
-void IndexedReader::check_bounds(std::int64_t i, const SampleView& sample) const {
+/// header is read, or is in `behind`.
+void IndexedReader::check_bounds(std::int64_t i, const SampleView& sample,
+                                 const char* behind) const {
   std::uint64_t next = 0;
-  if (i + 1 < samples() && state_->is_member_of(sample, offset(i) + size(i), &next))
+  const std::uint64_t end = offset(i) + size(i);
+  if (behind ? State::is_member_of(sample, behind, end, &next)
+             : i + 1 < samples() && state_->is_member_of(sample, end, &next))
     state_->misfit(i);
   if (i == 0 || sample.members.front().extension == state_->first_extension()) return;
   for (std::uint64_t at = offset(i - 1); at != 0 && at < offset(i); at = next)
@@ -286,17 +340,34 @@ void IndexedReader::check_bounds(std::int64_t i, const SampleView& sample) const
 
 const SampleView& IndexedReader::view_at(std::int64_t i, std::uint64_t offset, std::uint64_t size,
                                          ReadBuffer& buffer) const {
+  load(i, offset, size, 0, buffer);
+  return buffer.view_;
+}
+
+const SampleView& IndexedReader::view_in(std::int64_t i, std::uint64_t offset,
+                                         std::string_view range, ReadBuffer& buffer) const {
+  state_->check_range(i, offset, range.size());
+  parse(i, offset, range, buffer);
+  return buffer.view_;
+}
+
+const io::RemoteFile* IndexedReader::remote() const {
+  return state_->file.remote();
+}
+
+/// Reads `more` bytes behind the sample too.
+void IndexedReader::load(std::int64_t i, std::uint64_t offset, std::uint64_t size, std::size_t more,
+                         ReadBuffer& buffer) const {
   state_->check_range(i, offset, size);
-  const std::size_t bytes = size;
+  const std::size_t bytes = size + more;
   if (buffer.capacity_ < bytes) {
     buffer.capacity_ = 0;
     // Not filled with zeros, because the read overwrites it.
     buffer.bytes_ = std::make_unique_for_overwrite<char[]>(bytes + bytes / 4);
     buffer.capacity_ = bytes + bytes / 4;
   }
-  state_->file.pread_exact(buffer.bytes_.get(), bytes, offset);
-  parse(i, offset, {buffer.bytes_.get(), bytes}, buffer);
-  return buffer.view_;
+  state_->read(buffer.bytes_.get(), bytes, offset);
+  parse(i, offset, {buffer.bytes_.get(), size}, buffer);
 }
 
 void IndexedReader::parse(std::int64_t i, std::uint64_t at, std::string_view range,

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shard/input_totals.h"
 
-#include <filesystem>
 #include <functional>
 #include <optional>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/manifest.h"
+#include "io/remote/address.h"
 #include "shard/columns.h"
 #include "shard/reader.h"
 #include "shard/writer.h"
@@ -21,12 +22,12 @@ bool for_each_record(const std::vector<std::string>& inputs,
                      const std::function<void(const io::Record&)>& use) {
   for (const std::string& input : inputs) {
     const std::string extension = io::extension(input);
-    std::error_code error;
-    if (input == "-" || input == io::kNames || std::filesystem::is_directory(input, error))
-      return false;
-    if ((extension == "jsonl" || extension == "ndjson") &&
-        !std::filesystem::is_regular_file(input, error))
-      return false;
+    const bool lines = extension == "jsonl" || extension == "ndjson";
+    if (input == "-" || input == io::kNames) return false;
+    // An address without the extension of a file may be a folder. Asking a server takes longer than
+    // this is worth.
+    if (io::is_remote(input) ? extension.empty() : io::is_folder(input)) return false;
+    if (lines && !io::is_remote(input) && !io::is_file(input)) return false;
   }
   try {
     io::ManifestReader reader(inputs, [](const io::Fault&) {});
@@ -41,11 +42,9 @@ bool for_each_record(const std::vector<std::string>& inputs,
 std::optional<std::uint64_t> known_samples(const io::Record& shard) {
   const auto said = get_integer(shard.json, "samples");
   if (said && *said > 0) return static_cast<std::uint64_t>(*said);
-  std::error_code error;
-  const auto path = get_string(shard.json, "path").value_or("");
-  const auto index = std::filesystem::file_size(energon_index_path(path), error);
-  if (error || index < 8) return std::nullopt;
-  return index / 8 - 1;
+  const auto index = io::size_of(energon_index_path(get_string(shard.json, "path").value_or("")));
+  if (!index || *index < 8) return std::nullopt;
+  return *index / 8 - 1;
 }
 
 /// `tool clips/*.tar` also names columns, which are read with their shards.
@@ -68,8 +67,11 @@ std::uint64_t count_samples(const std::vector<std::string>& inputs) {
   std::uint64_t samples = 0;
   bool said = true;
   const bool known = for_each_record(inputs, [&](const io::Record& record) {
-    if (!is_own_shard(record)) return;
-    const auto count = known_samples(record);
+    if (!said || !is_own_shard(record)) return;
+    // A server is not asked about each of many shards.
+    const bool asks = !get_integer(record.json, "samples") &&
+                      io::is_remote(get_string(record.json, "path").value_or(""));
+    const auto count = asks ? std::nullopt : known_samples(record);
     samples += count.value_or(0);
     said = said && count;
   });

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "io/remote/address.h"
 
 namespace vfm::shard {
 
@@ -20,6 +21,7 @@ struct MediaIndex::State {
   };
 
   std::string path, name;
+  io::MappedFile object;  // Must be destroyed after `db`.
   std::unique_ptr<sqlite3, Close> db;
   std::unique_ptr<sqlite3_stmt, Finalize> statement;  // Must be destroyed before `db`.
 
@@ -27,8 +29,18 @@ struct MediaIndex::State {
 
   void open() {
     sqlite3* handle = nullptr;
-    const int opened = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READONLY, nullptr);
+    const bool far = io::is_remote(path);
+    int opened = sqlite3_open_v2(far ? ":memory:" : path.c_str(), &handle,
+                                 far ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY, nullptr);
     db.reset(handle);
+    if (far && opened == SQLITE_OK) {
+      object = io::MappedFile(path);
+      const auto bytes = static_cast<sqlite3_int64>(object.bytes().size());
+      opened = sqlite3_deserialize(
+          handle, "main",
+          reinterpret_cast<unsigned char*>(const_cast<std::byte*>(object.bytes().data())), bytes,
+          bytes, SQLITE_DESERIALIZE_READONLY);
+    }
     sqlite3_stmt* made = nullptr;
     if (opened != SQLITE_OK ||
         sqlite3_exec(db.get(), "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;", nullptr,

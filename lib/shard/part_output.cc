@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shard/part_output.h"
 
-#include <filesystem>
-
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/input_lines.h"
 #include "io/late_files.h"
 #include "io/line_reader.h"
@@ -151,8 +150,7 @@ long for_each_part(const PartTask& work, io::ManifestWriter& out, const PartStep
 std::string part_directory(const std::string& output, const std::vector<std::string>& inputs) {
   check_part_inputs(inputs);
   if (!output.empty()) return output;
-  std::error_code error;
-  if (inputs.size() != 1 || !std::filesystem::is_directory(inputs[0], error))
+  if (inputs.size() != 1 || !io::is_folder(inputs[0]))
     fail_usage("--part keeps its files in a folder: give one folder as the input, or -o DIR");
   return inputs[0];
 }

@@ -4,7 +4,8 @@
 // with NeMo's names "KEY..ext". IndexedReader has random access to an uncompressed tar with
 // X.tar.idx beside it. Both ignore members that belong to no sample (directories, links, "__meta__"
 // names, names without a dot). Both return the samples before damage in a tar, and skip samples
-// beyond ReadLimits without reading them into memory.
+// beyond ReadLimits without reading them into memory. Samples of an object (io/remote/address.h)
+// that are read in order come by read-ahead. A tar with gzip is copied first.
 // Thread-safety: a StreamReader from one thread; read() and view() of an IndexedReader from any
 // thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -24,7 +25,7 @@
 
 namespace vfm::shard {
 
-/// Opens a tar. Throws Error for a URL, a pipe, a device or a folder.
+/// Opens a tar. Throws Error for a pipe, a device or a folder.
 io::File open_tar(const std::string& path);
 
 struct ReadLimits {
@@ -54,8 +55,7 @@ class StreamReader {
   /// or unpacks to too many bytes. Samples before an Error are whole.
   bool next(Sample& sample);
   const std::vector<Refused>& refused() const;
-  /// Returns whether samples can only be read in order, as from a compressed tar or a list of
-  /// files.
+  /// Returns whether samples can only be read in order (a compressed tar, or a list of files).
   bool compressed() const;
   /// Returns the offset of each member's data in the unpacked tar, for the sample set by next().
   const std::vector<std::uint64_t>& begins() const;
@@ -66,7 +66,7 @@ class StreamReader {
   std::unique_ptr<State> state_;
 };
 
-/// The memory of one sample for IndexedReader::view(). Each thread needs its own buffer.
+/// The memory of one sample for IndexedReader::view(), for one thread.
 class ReadBuffer {
  public:
   const SampleView& sample() const { return view_; }
@@ -84,17 +84,16 @@ struct TarOffsets {
   std::vector<std::uint64_t> at;  ///< Offset of each sample, then end of the last whole sample.
   std::string damage;             ///< Reason why the offsets end early, or empty for a whole tar.
 
-  /// Reads the headers of an uncompressed tar. `name` is the tar's name in messages. Throws Error
-  /// if the tar is compressed, or if no sample is whole.
+  /// Reads headers. `name` is for messages. Throws Error if the tar is compressed or empty.
   static TarOffsets scan(const std::string& path, const std::string& name);
 };
 
 class IndexedReader {
  public:
   /// Opens a tar and its index. Throws Error if the index is missing or does not fit the tar.
+  /// without_index() is for view_at() and view_in() only.
   explicit IndexedReader(const std::string& path, const ReadLimits& limits = {});
   IndexedReader(const std::string& path, TarOffsets index, const ReadLimits& limits = {});
-  /// Returns a reader for view_at() only.
   static IndexedReader without_index(const std::string& path, const ReadLimits& limits = {});
   ~IndexedReader();
   IndexedReader(IndexedReader&&) noexcept;
@@ -106,9 +105,13 @@ class IndexedReader {
   Sample read(std::int64_t i) const;
   /// Returns sample `i` without copies, as a view into `buffer`, valid until the buffer's next use.
   const SampleView& view(std::int64_t i, ReadBuffer& buffer) const;
-  /// Returns the sample of `size` bytes at `offset`, like view(). Errors name sample `i`.
+  /// Returns the sample of `size` bytes at `offset`, like view(). Errors name sample `i`. For
+  /// view_in(), its bytes were read before, and live as long as the view.
   const SampleView& view_at(std::int64_t i, std::uint64_t offset, std::uint64_t size,
                             ReadBuffer& buffer) const;
+  const SampleView& view_in(std::int64_t i, std::uint64_t offset, std::string_view range,
+                            ReadBuffer& buffer) const;
+  const io::RemoteFile* remote() const;  ///< The object that is read, or null for a local tar.
   /// Read a sample in pieces, on any threads. read_piece() returns bytes [begin, end) of the
   /// size(i) bytes of sample `i`. put_together() makes the sample from `range`, the joined pieces.
   /// Both functions throw what read() throws.
@@ -116,9 +119,8 @@ class IndexedReader {
   Sample put_together(std::int64_t i, std::string_view range) const;
   /// Returns the key of sample `i` from its first header, or "" if the header has no key.
   std::string key(std::int64_t i) const;
-  /// Return the sample's offset in the tar, and its size in bytes with headers and padding.
-  std::uint64_t offset(std::int64_t i) const;
-  std::uint64_t size(std::int64_t i) const;
+  std::uint64_t offset(std::int64_t i) const;  ///< The sample's place in the tar.
+  std::uint64_t size(std::int64_t i) const;    ///< Its bytes, with headers and padding.
   const TarOffsets& index() const;
 
  private:
@@ -126,7 +128,9 @@ class IndexedReader {
   explicit IndexedReader(std::unique_ptr<State> state);
   std::uint64_t range_of(std::int64_t i) const;
   void parse(std::int64_t i, std::uint64_t at, std::string_view range, ReadBuffer& buffer) const;
-  void check_bounds(std::int64_t i, const SampleView& sample) const;
+  void load(std::int64_t i, std::uint64_t offset, std::uint64_t size, std::size_t more,
+            ReadBuffer& buffer) const;
+  void check_bounds(std::int64_t i, const SampleView& sample, const char* behind) const;
   std::unique_ptr<State> state_;
 };
 
@@ -136,12 +140,11 @@ struct Unpacked {
   Cause cause = Cause::format;
   std::vector<Refused> refused;  ///< Samples skipped because they are too large.
 };
-/// Writes all whole samples of a compressed tar to the tar `out`, atomically, with members named
-/// KEY.EXTENSION. Throws Error if no sample is whole.
+/// Writes the whole samples of a compressed tar to the tar `out`, atomically. Throws Error if none
+/// is whole.
 Unpacked unpack(const std::string& path, const std::string& out, const ReadLimits& limits);
 
-/// Calls `use` with every sample of the tar at `path`. Uses the index beside the tar if it fits.
-/// Throws what the readers and `use` throw.
+/// Calls `use` with every sample of a tar. Uses the index beside the tar if it fits.
 void for_each_sample(const std::string& path, const std::function<void(Sample&)>& use);
 
 }  // namespace vfm::shard

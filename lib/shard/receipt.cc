@@ -2,6 +2,8 @@
 #include "shard/receipt.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -9,7 +11,10 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/work_limit.h"
+#include "io/at_once.h"
 #include "io/file.h"
+#include "io/folder.h"
+#include "io/remote/address.h"
 
 namespace vfm::shard {
 
@@ -61,21 +66,23 @@ std::vector<std::string> shard_files(const std::string& tar) {
 
 void check_written(const std::string& tar, const Json& record, const WriterOptions& indexes) {
   const auto said = static_cast<std::uint64_t>(need_integer(record, "bytes", "the record"));
-  if (const std::uint64_t bytes = io::File::open_read(tar).size(); bytes != said)
-    fail("'{}' has {} bytes, its record says {}", tar, bytes, said);
-  const auto size_of = [](const std::string& index) {
-    if (!io::file_exists(index)) fail("'{}' is missing", index);
-    return io::File::open_read(index).size();
-  };
+  const std::string files[] = {tar, energon_index_path(tar), dali_index_path(tar)};
+  const bool wanted[] = {true, indexes.energon_index, indexes.dali_index};
+  std::optional<std::uint64_t> sizes[3];
+  io::for_each_at_once(3, io::is_remote(tar) ? io::kRequestsAtOnce : 1, [&](std::size_t i) {
+    if (wanted[i]) sizes[i] = io::size_of(files[i]);
+  });
+  if (!sizes[0]) fail_errno(ENOENT, "cannot open '{}'", tar);
+  if (*sizes[0] != said) fail("'{}' has {} bytes, its record says {}", tar, *sizes[0], said);
+  for (int i = 1; i < 3; ++i)
+    if (wanted[i] && !sizes[i]) fail("'{}' is missing", files[i]);
   if (indexes.energon_index) {
-    const std::uint64_t bytes = size_of(energon_index_path(tar));
+    const std::uint64_t bytes = *sizes[1];
     const std::int64_t samples = need_integer(record, "samples", "the record");
     if (bytes != (static_cast<std::uint64_t>(samples) + 1) * sizeof(std::uint64_t))
-      fail("'{}' has {} bytes: it is not an index of {} samples", energon_index_path(tar), bytes,
-           samples);
+      fail("'{}' has {} bytes: it is not an index of {} samples", files[1], bytes, samples);
   }
-  if (indexes.dali_index && size_of(dali_index_path(tar)) == 0)
-    fail("'{}' is empty", dali_index_path(tar));
+  if (indexes.dali_index && *sizes[2] == 0) fail("'{}' is empty", files[2]);
 }
 
 void check_limit(const Json& receipt, const ReadLimits& limits) {

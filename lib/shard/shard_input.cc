@@ -4,13 +4,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "base/json.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "io/folder.h"
+#include "io/remote/address.h"
 #include "parts/part_inputs.h"
 #include "shard/columns.h"
 #include "shard/finished_dataset.h"
@@ -18,10 +20,14 @@
 namespace vfm::shard {
 namespace {
 
-/// Names that are not UTF-8 are left to ManifestReader, which refuses them.
+/// Names that are not UTF-8 are left to ManifestReader, which refuses them. A server is not asked
+/// about names of files.
 bool is_directory(const std::string& path) {
-  std::error_code error;
-  return is_utf8(path) && std::filesystem::is_directory(path, error);
+  constexpr std::string_view kFiles[] = {".tar", ".jsonl", ".ndjson", ".files", ".tgz",
+                                         ".gz",  ".zst",   ".bz2",    ".xz",    ".lz4"};
+  const auto ends = [&](std::string_view end) { return path.ends_with(end); };
+  if (!is_utf8(path) || (io::is_remote(path) && std::ranges::any_of(kFiles, ends))) return false;
+  return io::is_folder(path);
 }
 
 std::vector<std::string> without_folders(std::vector<std::string> arguments) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <exception>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -13,6 +15,7 @@
 #include "base/stop.h"
 #include "base/units.h"
 #include "io/file.h"
+#include "io/file_cache.h"
 #include "shard/file_list.h"
 #include "shard/reader.h"
 #include "shard/tar_end.h"
@@ -34,14 +37,17 @@ std::uint64_t most_unpacked(std::uint64_t packed, const ReadLimits& limits) {
 
 /// libarchive does not check the CRC of gzip, so zlib reads the file once more. Throws Error if the
 /// CRC differs, because the damage may be anywhere. Files that break off or unpack to too much are
-/// left to libarchive.
-void check_gzip(const io::File& tar, const ReadLimits& limits) {
-  const std::string& path = tar.path();
+/// left to libarchive. Of an object, `tar` becomes a local copy.
+void check_gzip(io::File& tar, const ReadLimits& limits) {
+  const std::string path = tar.path();
   std::array<unsigned char, 2> magic{};
   if (tar.size() < magic.size()) return;
   tar.pread_exact(magic.data(), magic.size(), 0);
   if (magic[0] != 0x1f || magic[1] != 0x8b) return;
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rbe"), gzclose);
+  if (tar.remote()) tar = io::cached_copy(path);
+  // The file is opened again by its descriptor, because a copy may have no name.
+  const std::string opened = fmt::format("/proc/self/fd/{}", tar.fd());
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(opened.c_str(), "rbe"), gzclose);
   if (!file) fail("cannot read '{}': out of memory", path);
   gzbuffer(file.get(), kChunk);
   std::vector<char> buffer(kChunk);
@@ -71,19 +77,21 @@ Archive new_archive(const std::string& name) {
   return made;
 }
 
-struct ListSource {
-  explicit ListSource(const std::string& path) : tar(path) {}
-  FileListTar tar;
-  Cause cause = Cause::other;  // of a failed read
+/// What libarchive reads by callbacks: a list of files, or an object of a bucket.
+struct Pulled {
+  std::function<std::size_t(char* out, std::size_t size)> read;
+  std::exception_ptr error = nullptr;  // of a failed read
+  Cause cause = Cause::other;          // of `error`
   std::vector<char> chunk = std::vector<char>(kChunk);
 };
 
-la_ssize_t read_list(archive* reader, void* data, const void** chunk) {
-  auto& source = *static_cast<ListSource*>(data);
+la_ssize_t read_pulled(archive* reader, void* data, const void** chunk) {
+  auto& source = *static_cast<Pulled*>(data);
   *chunk = source.chunk.data();
   try {
-    return static_cast<la_ssize_t>(source.tar.read(source.chunk.data(), source.chunk.size()));
+    return static_cast<la_ssize_t>(source.read(source.chunk.data(), source.chunk.size()));
   } catch (const Error& error) {
+    source.error = std::current_exception();
     source.cause = error.cause();
     archive_set_error(reader, EIO, "%s", error.what());
   } catch (const Stopped&) {  // damaged() throws it again.
@@ -102,9 +110,11 @@ struct StreamReader::State {
 
   [[noreturn]] void damaged() {
     check_stop();
+    // The error of a server names the object and says what to do.
+    if (pulled && pulled->error && !list) std::rethrow_exception(pulled->error);
     const int number = archive_errno(tar.get());
     if (!list && errno_cause(number) == Cause::disk) fail_errno(number, "cannot read '{}'", name);
-    const Cause cause = list && list->cause == Cause::disk ? Cause::disk : Cause::format;
+    const Cause cause = list && pulled->cause == Cause::disk ? Cause::disk : Cause::format;
     const char* why = archive_error_string(tar.get());
     fail_as(cause, "'{}' is not a readable tar: {}", name, why ? why : "unknown error");
   }
@@ -112,11 +122,18 @@ struct StreamReader::State {
   void open_file(io::File opened) {
     file = std::move(opened);
     packed = file.size();
-    if (archive_read_open_fd(tar.get(), file.fd(), kChunk) != ARCHIVE_OK) damaged();
+    if (file.remote())
+      pull([this](char* out, std::size_t size) { return file.read_some(out, size); });
+    else if (archive_read_open_fd(tar.get(), file.fd(), kChunk) != ARCHIVE_OK)
+      damaged();
   }
   void open_list() {
-    if (archive_read_open(tar.get(), &list.emplace(name), nullptr, read_list, nullptr) !=
-        ARCHIVE_OK)
+    list.emplace(name);
+    pull([this](char* out, std::size_t size) { return list->read(out, size); });
+  }
+  void pull(std::function<std::size_t(char*, std::size_t)> read) {
+    pulled.emplace().read = std::move(read);
+    if (archive_read_open(tar.get(), &*pulled, nullptr, read_pulled, nullptr) != ARCHIVE_OK)
       damaged();
   }
   bool compressed() const {
@@ -137,8 +154,9 @@ struct StreamReader::State {
 
   std::string name;
   ReadLimits limits;
-  std::optional<ListSource> list;
+  std::optional<FileListTar> list;
   io::File file;
+  std::optional<Pulled> pulled;
   std::uint64_t packed = 0;  // Bytes of the file, or of the archive in memory.
   Archive tar;
   archive_entry* entry = nullptr;

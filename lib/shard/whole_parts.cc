@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shard/whole_parts.h"
 
-#include <filesystem>
 #include <optional>
 #include <string_view>
 
@@ -9,6 +8,7 @@
 #include "base/full_disk.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/line_reader.h"
 #include "io/packed.h"
 #include "io/places.h"
@@ -94,9 +94,7 @@ void join_errors(const std::string& directory, const std::string& tool, const st
   for_each_error_line(directory, tool,
                       [&](const std::string& line, const std::string&) { lines.add(line); });
   if (lines.records() == 0) {
-    std::error_code error;
-    std::filesystem::remove(path, error);
-    if (error) fail_errno(error.value(), "cannot remove '{}'", path);
+    io::remove_file(path);
     return;
   }
   io::TextWriter writer(path);

@@ -4,11 +4,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <tar.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <numeric>
@@ -22,6 +20,7 @@
 #include "base/json.h"
 #include "base/philox.h"
 #include "io/atomic_file.h"
+#include "io/folder.h"
 
 namespace vfm::shard {
 namespace {
@@ -203,6 +202,7 @@ void Writer::State::write(std::string_view data) {
   // Starts writing to the disk now, so that the sync at the end waits less. Errors do not matter
   // here.
   constexpr std::uint64_t kAhead = std::uint64_t{8} << 20;
+  if (file.sends()) return;
   if (const std::uint64_t end = file.bytes_written(); end - started >= kAhead) {
     ::sync_file_range(file.fd(), static_cast<off64_t>(started), static_cast<off64_t>(end - started),
                       SYNC_FILE_RANGE_WRITE);
@@ -281,8 +281,7 @@ Json Writer::finish() {
   s.buffer.append(2 * kTarBlock, '\0');
   s.flush();
   // A tar with the same bytes stays, because a program on another host may have finished it.
-  if (s.file.differs() && ::unlink(path.c_str()) != 0 && errno != ENOENT)
-    fail_errno(errno, "cannot replace '{}'", path);
+  if (s.file.differs()) io::remove_file(path);
   if (s.options.energon_index) {
     std::vector<std::uint64_t> index = s.offsets;
     index.push_back(s.bytes);

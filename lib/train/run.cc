@@ -103,7 +103,7 @@ class Run {
   Progress& progress_;
   std::unique_ptr<Dataset> data_;
   std::optional<FolderValidations> validation_;
-  io::File lock_;
+  io::FolderLock lock_;
   std::optional<Trainer> trainer_;
   RunLog log_;
   models::Origin init_;                          // what load_initial() remembers
@@ -171,7 +171,10 @@ long Run::end() {
          counted(trainer_->state().skips_in_row, "step"),
          describe_setting(recipe_, "optimizer.lr"));
   collect_failures();
-  if (leader()) write_errors(options_.out, failures_);
+  if (leader()) {
+    write_errors(options_.out, failures_);
+    log_.sync();
+  }
   if (leader() && !options_.report.empty())
     write_training_report(options_, recipe_, stages_, *trainer_, validation_->first());
   return std::stol(dist::broadcast(world_, std::to_string(failures_.size())));
@@ -189,6 +192,7 @@ void Run::open() {
     warn_of_data(*data_);
     lock_ = io::lock_folder(options_.out);
     io::make_directories(io::join_path(options_.out, "checkpoints"));
+    models::remove_unfinished_checkpoints(options_.out);
   }
   if (!options_.force) newest_ = newest_good_checkpoint(world_, options_.out);
   if (leader() && !newest_.empty())

@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "io/atomic_file.h"
+#include "io/folder.h"
+#include "io/remote/address.h"
 #include "models/folder/checkpoint_folder.h"
 
 namespace vfm::train {
@@ -28,6 +30,7 @@ bool is_our_run(const std::string& run) {
 }  // namespace
 
 fs::path whole_path(const fs::path& name) {
+  if (io::is_remote(name.string())) return fs::path(models::absolute_path_of(name.string())) / "";
   std::error_code error;
   const fs::path whole = fs::weakly_canonical(fs::absolute(name), error);
   return (error ? fs::absolute(name).lexically_normal() : whole) / "";
@@ -38,13 +41,11 @@ bool is_begun(const std::string& out, bool force) {
 }
 
 void refuse_foreign_files(const std::string& run) {
-  if (!fs::is_directory(run) || is_our_run(run)) return;
-  for (const auto& entry : fs::directory_iterator(run)) {
-    const std::string name = entry.path().filename().string();
-    if (is_log(name))
+  if (is_our_run(run)) return;
+  for (const io::FolderEntry& entry : io::entries(run))
+    if (is_log(entry.name))
       fail_usage("'{}' is not from vfm-train and would be replaced; choose another folder (-o)",
-                 entry.path().string());
-  }
+                 io::join_path(run, entry.name));
 }
 
 void write_errors(const std::string& run, const std::map<std::string, std::string>& failures) {
@@ -59,21 +60,27 @@ void write_errors(const std::string& run, const std::map<std::string, std::strin
   if (!text.empty())
     io::update_file(path, text);
   else
-    fs::remove(path);
+    io::remove_file(path);
 }
 
 void clear_run(const std::string& run) {
-  const fs::path recipe = io::join_path(run, "recipe.yaml");
-  for (const auto& entry : fs::directory_iterator(run))
-    if (is_log(entry.path().filename().string()) && entry.path() != recipe)
-      fs::remove(entry.path());
-  for (const auto& entry : fs::directory_iterator(io::join_path(run, "checkpoints"))) {
-    std::string name = entry.path().filename().string();
+  constexpr std::string_view kRecipe = "recipe.yaml";
+  const auto remove_logs = [&](const std::string& folder) {
+    for (const io::FolderEntry& entry : io::entries(folder))
+      if (is_log(entry.name) && entry.name != kRecipe)
+        io::remove_file(io::join_path(folder, entry.name));
+  };
+  remove_logs(run);
+  if (io::is_bucket(run)) remove_logs(io::local_folder_of(run));
+  const std::string checkpoints = io::join_path(run, "checkpoints");
+  for (const io::FolderEntry& entry : io::entries(checkpoints)) {
+    std::string name = entry.name;
     if (name.starts_with('.') && name.ends_with(".tmp")) name = name.substr(1, name.size() - 5);
-    if (models::is_checkpoint_name(name)) fs::remove_all(entry.path());
+    if (models::is_checkpoint_name(name))
+      models::remove_checkpoint(io::join_path(checkpoints, entry.name));
   }
   // Last: what a kill leaves before must still be known as ours.
-  fs::remove(recipe);
+  io::remove_file(io::join_path(run, kRecipe));
 }
 
 }  // namespace vfm::train

@@ -1,5 +1,5 @@
-// The folder of a run, and which files in it belong to vfm-train. One program at a time writes it
-// (io/folder_lock.h).
+// The folder of a run, on a disk or in a bucket, and which files in it belong to vfm-train. One
+// program at a time writes it (io/folder_lock.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,7 @@ inline constexpr const char* kRecipeHead =
     "# The recipe of this run, as vfm-train understood it.\n";
 
 /// The absolute path of a folder with a slash at the end. Links are resolved as far as the path
-/// exists.
+/// exists. An address stays as it is.
 std::filesystem::path whole_path(const std::filesystem::path& name);
 
 /// Whether `out` has a checkpoint from which a run there continues; false with `force`.

@@ -26,8 +26,7 @@ Json crop_json(const media::StreamInfo& info, const std::optional<CroppedPicture
 /// Returns null if the sound cannot be opened, or would be fetched only to be measured.
 std::unique_ptr<media::SoundMeter> sound_meter(const std::string& path, const ClipRecipe& recipe,
                                                const media::StreamInfo& info) {
-  if (!info.has_audio || (io::is_url(path) && recipe.audio == media::AudioMode::drop))
-    return nullptr;
+  if (!info.has_audio || (info.endless && recipe.audio == media::AudioMode::drop)) return nullptr;
   try {
     return std::make_unique<media::SoundMeter>(path, info.stream);
   } catch (const Error& error) {
@@ -132,10 +131,10 @@ void ClipCutter::encode(const Seen& seen, std::optional<media::Frame> before) {
              });
 }
 
-/// A URL would be fetched again for each clip. A damaged stream must be decoded from its beginning.
+/// An endless source cannot be read again. A damaged stream must be decoded from its beginning.
 /// Verification needs the frames that were decoded first.
 bool ClipCutter::may_read_again() const {
-  return decoder_.seeks() && corrupt() == 0 && !io::is_url(path_) && !options_.verify;
+  return decoder_.seeks() && corrupt() == 0 && !decoder_.info().endless && !options_.verify;
 }
 
 SmartStart ClipCutter::smart_from(std::int64_t pts) {

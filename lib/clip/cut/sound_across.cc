@@ -9,7 +9,6 @@
 #include "base/rounding.h"
 #include "curate/shots/sound_continuity.h"
 #include "curate/shots/stitch.h"
-#include "io/file.h"
 
 namespace vfm::clip {
 namespace {
@@ -47,7 +46,7 @@ SoundAcross::SoundAcross(const std::string& path, const ClipRecipe& recipe,
       stream_(info.stream),
       time_base_(info.time_base),
       wanted_(recipe.stitch && recipe.stitch_sound && info.has_audio &&
-              !(io::is_url(path) && recipe.audio == media::AudioMode::drop)) {}
+              !(info.endless && recipe.audio == media::AudioMode::drop)) {}
 
 Join SoundAcross::judge(double likeness, double threshold, const Place& place) {
   Join join{likeness, {}, threshold};

@@ -43,7 +43,7 @@ void add_joins(Json& facts, const std::vector<JoinPlace>& joins, Rational time_b
 class SoundAcross {
  public:
   /// Notes the video, whose sound is opened when needed. Sound is used only with
-  /// ClipRecipe::stitch_sound. For a URL, sound is used only if clips keep sound.
+  /// ClipRecipe::stitch_sound. For an endless source, sound is used only if clips keep sound.
   SoundAcross(const std::string& path, const ClipRecipe& recipe, const media::StreamInfo& info);
 
   /// Times in the video's time base: begin and end of the first shot, and begin of the next shot.

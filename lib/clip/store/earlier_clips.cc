@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clip/store/earlier_clips.h"
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -10,12 +8,11 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "shard/receipt.h"
 
 namespace vfm::clip {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Removes the spans, which find() compares, and the size of shards, which does not change clips.
 Json of_clips(Json settings) {
@@ -37,17 +34,14 @@ bool EarlierClips::is_same(const Json& settings) const {
 /// not needed, because a run has no source twice.
 void EarlierClips::find_joined() {
   joined_.emplace(directory_);
-  std::error_code wrong;
-  for (fs::directory_iterator at(directory_, wrong), end; !wrong && at != end;
-       at.increment(wrong)) {
-    const fs::directory_entry& entry = *at;
-    const std::string file = entry.path().filename().string();
+  for (const io::FolderEntry& entry : io::entries(directory_)) {
+    const std::string& file = entry.name;
     if (!file.starts_with(kJoinedName) || !file.ends_with(".json") ||
         file.size() != kJoinedName.size() + 16 + 5)
       continue;
     check_stop();
     try {
-      const std::string path = entry.path().string();
+      const std::string path = io::join_path(directory_, file);
       const Json index = parse_json(io::read_file(path), path);
       if (!is_same(index.at("settings"))) continue;
       for (const Json& source : index.at("sources"))

@@ -2,7 +2,6 @@
 #include "clip/store/files.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "io/atomic_file.h"
+#include "io/folder.h"
 #include "io/line_reader.h"
 #include "shard/columns.h"
 
@@ -49,8 +49,8 @@ void ClipFiles::check_files(const Json& found) const {
 void ClipFiles::remove(const Json& sample) const {
   for (const Json& file : sample.at("files")) {
     const std::string path = path_of(sample, file);
-    ::unlink(path.c_str());
-    ::unlink(io::join_path(directory_, "." + io::base_name(path) + ".tmp").c_str());
+    io::remove_file(path);
+    remove_temporary_of(path);
   }
 }
 
@@ -60,8 +60,9 @@ void ClipFiles::note(const Json& line) {
 }
 
 /// Returns the lines of the journal before the first damaged line.
-static std::vector<Json> read_journal(const std::string& path) {
+std::vector<Json> ClipFiles::read_journal() const {
   std::vector<Json> lines;
+  const std::string path = kept_journal_ ? kept_journal_->local() : notes_path();
   if (!io::file_exists(path)) return lines;
   io::LineReader reader(io::File::open_read(path), "'" + path + "'");
   try {
@@ -78,7 +79,8 @@ KeptClips ClipFiles::begin(bool keep) {
   found_.clear();
   listed_ = Json::array();
   samples_ = 0;
-  std::vector<Json> lines = read_journal(notes_path());
+  kept_journal_.emplace(notes_path());
+  std::vector<Json> lines = read_journal();
   const bool same = keep && !lines.empty() && lines[0] == Json{{"settings", settings_}};
   bool unbroken = true;
   for (const Json& line : lines) {
@@ -107,16 +109,18 @@ KeptClips ClipFiles::begin(bool keep) {
     } catch (const std::exception& error) {
       log_info("'{}' is remade: {}", path, error.what());
     }
-    ::unlink(path.c_str());
+    io::remove_file(path);
   }
   // Write the journal again, only with kept samples.
   std::string text = dump_json(Json{{"settings", settings_}}) + "\n";
   for (const Json& sample : found_)
     text += dump_json(sample) + "\n";
-  io::write_file(notes_path(), text);
-  const int fd = ::open(notes_path().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (fd < 0) fail_errno(errno, "cannot open '{}'", notes_path());
-  journal_ = io::File(fd, notes_path());
+  const std::string& local = kept_journal_->local();
+  io::write_file(local, text);
+  const int fd = ::open(local.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (fd < 0) fail_errno(errno, "cannot open '{}'", local);
+  journal_ = io::File(fd, local);
+  kept_journal_->put();
   return kept;
 }
 
@@ -132,7 +136,7 @@ std::vector<std::string> ClipFiles::own_files(const Json& index, const InUse& in
   if (!index.is_null())
     for (const Json& sample : index.at("samples"))
       add(sample);
-  for (const Json& line : read_journal(notes_path()))
+  for (const Json& line : read_journal())
     if (line.is_object() && line.contains("key")) add(line);
   return files;
 }
@@ -164,6 +168,12 @@ void ClipFiles::write(const shard::Sample& sample) {
   entry["begin"] = get_integer(facts, "pts_begin").value_or(0);
   entry["end"] = get_integer(facts, "pts_end").value_or(0);
   note(entry);
+  constexpr std::uint64_t kPut = std::uint64_t{256} << 20;
+  for (const shard::Member& member : sample.members)
+    unput_ += member.data.size();
+  if (unput_ < kPut) return;
+  kept_journal_->put();
+  unput_ = 0;
 }
 
 void ClipFiles::end(Json& summary) {
@@ -172,6 +182,13 @@ void ClipFiles::end(Json& summary) {
   summary["list"] = io::base_name(index_path());
   summary["samples"] = listed_;
   journal_.close();
+}
+
+void ClipFiles::end_notes() {
+  if (kept_journal_)
+    kept_journal_->remove();
+  else
+    ClipStore::end_notes();
 }
 
 }  // namespace vfm::clip

@@ -2,7 +2,6 @@
 #include "clip/store/joined.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <unordered_set>
@@ -15,6 +14,7 @@
 #include "base/stop.h"
 #include "clip/store/clip_output.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "shard/writer.h"
 
 namespace vfm::clip {
@@ -112,7 +112,7 @@ std::vector<std::size_t> Joined::begin() {
   }
   if (!found_->is_null()) {
     if (is_of_this(found_) && to_be_tried().empty()) {
-      ::unlink(parts.c_str());  // an earlier run was killed right after finishing
+      io::remove_file(parts);  // an earlier run was killed right after finishing
       return {};
     }
     // Another program may have written the json while this program waited for the lock.
@@ -121,7 +121,7 @@ std::vector<std::size_t> Joined::begin() {
   }
   std::vector<std::size_t> places;
   if (!found_->is_null()) {
-    ::unlink(parts.c_str());
+    io::remove_file(parts);
     places = to_be_tried();
     if (places.empty()) {
       store_.reset();  // unlocks the batch

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <memory>
 #include <set>
 #include <string_view>
@@ -20,12 +19,12 @@
 #include "clip/store/store.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/line_reader.h"
+#include "io/remote/address.h"
 
 namespace vfm::clip {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::size_t kMostTold = 100;
 
@@ -95,13 +94,14 @@ using LeftNames = std::set<std::pair<std::string, ClipFormat>>;
 /// when `found` returns false.
 template <class Found>
 void each_left(const std::string& directory, const io::FirstNames& names, const Found& found) {
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
-    const std::string file = entry.path().filename().string();
+  for (const io::FolderEntry& entry : io::entries(directory)) {
     for (const Trace& trace : kTraces) {
-      const std::string name = name_in(file, trace);
-      if (name.empty() || names.find(name) || !entry.is_regular_file()) continue;
+      const std::string name = name_in(entry.name, trace);
+      if (name.empty() || names.find(name)) continue;
+      const std::string path = io::join_path(directory, entry.name);
+      if (!io::is_bucket(path) && !io::is_file(path)) continue;
       check_stop();
-      if (!found(entry.path().string(), name, trace)) return;
+      if (!found(path, name, trace)) return;
     }
   }
 }
@@ -170,7 +170,7 @@ void Leftovers::tell() const {
                 if (trace.finished || !is_made(directory_, name, trace)) left.insert(name);
                 return left.size() <= kMostTold;
               });
-  } catch (const fs::filesystem_error&) {
+  } catch (const Error&) {
     return;  // another program is removing files
   }
   if (!left.empty())
@@ -196,7 +196,7 @@ void Leftovers::finish(bool remove, const std::string& broken_off, io::ErrorLog&
   LeftNames left;
   try {
     left = names_left(directory_, names_);
-  } catch (const fs::filesystem_error& error) {
+  } catch (const Error& error) {
     errors.add({directory_, fmt::format("--prune removed nothing: {}", error.what())});
     return;
   }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "io/file.h"
+#include "io/remote/address.h"
 
 namespace vfm::clip {
 namespace {
@@ -22,7 +23,7 @@ std::string time_text(double seconds) {
 }
 
 std::string join(const std::string& path, const std::string& rest) {
-  const bool url = io::is_url(path);
+  const bool url = io::is_url(path) && !io::is_bucket(path);  // Keys have no query.
   std::string stem = io::base_name(url ? path.substr(0, path.find_first_of("?#")) : path);
   if (const std::size_t dot = stem.rfind('.'); dot != std::string::npos && dot > 0)
     stem.resize(dot);

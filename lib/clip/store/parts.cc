@@ -2,9 +2,13 @@
 #include "clip/store/parts.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -28,14 +32,28 @@ std::string sum_of(std::string_view payload) {
 
 }  // namespace
 
+/// Waits while another program has the file.
+void ClipParts::open(bool keep) {
+  for (;;) {
+    const int flags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
+    const int fd = ::open(path_.c_str(), flags, 0666);
+    if (fd < 0) fail_output(errno, "cannot create '{}'", path_);
+    file_ = io::File(fd, path_);
+    bool other = ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    struct stat facts {};
+    other = other || (::fstat(fd, &facts) == 0 && facts.st_nlink == 0);  // removed by its holder
+    if (!other) break;
+    check_stop();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  if (!keep && ::ftruncate(file_.fd(), 0) != 0) fail_output(errno, "cannot write '{}'", path_);
+}
+
 ClipParts::ClipParts(std::string path, const Json& settings, bool keep) : path_(std::move(path)) {
-  const int flags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (keep ? 0 : O_TRUNC);
-  const int fd = ::open(path_.c_str(), flags, 0666);
-  if (fd < 0) fail_output(errno, "cannot create '{}'", path_);
-  file_ = io::File(fd, path_);
+  open(keep);
   const std::string header = dump_json(Json{{"settings", settings}}) + "\n";
   read_all(header);
-  if (::ftruncate(fd, static_cast<off_t>(size_)) != 0)
+  if (::ftruncate(file_.fd(), static_cast<off_t>(size_)) != 0)
     fail_output(errno, "cannot write '{}'", path_);
   if (size_ > 0) return;
   file_.write_all(header.data(), header.size());

@@ -1,8 +1,9 @@
 // Keeps finished clips of joined videos in one file, DIR/.NAME.parts, until the shards are written.
 //
 // Each record has a checksum. After a killed run, the next run uses all records before the first
-// damaged record. The file is not synced. The caller locks DIR/NAME.json (shard/receipt.h). Memory:
-// one clip, and each video's summary. Thread-safety: any thread.
+// damaged record. The file is not synced. The caller locks DIR/NAME.json (shard/receipt.h). Where
+// that is in a bucket, which has no locks, the file itself is locked. Memory: one clip, and each
+// video's summary. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,6 +16,7 @@
 
 #include "base/json_fwd.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "shard/sample.h"
 
 namespace vfm::clip {
@@ -46,11 +48,14 @@ class ClipParts {
   shard::Sample read(const Place& place) const;
   void remove();
 
+  /// Returns DIR/.NAME.parts. For a bucket, the file is in a local folder, since the shards of a
+  /// batch come all at once.
   static std::string path_of(const std::string& directory, const std::string& name) {
-    return io::join_path(directory, "." + name + ".parts");
+    return io::join_path(io::scratch_folder_of(directory), "." + name + ".parts");
   }
 
  private:
+  void open(bool keep);
   Place append(std::string_view payload);
   void read_all(const std::string& header);
   std::string payload_at(const Place& place) const;

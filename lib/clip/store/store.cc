@@ -4,7 +4,6 @@
 
 #include <fmt/core.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,6 +17,8 @@
 #include "clip/store/parts.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/folder.h"
+#include "io/remote/address.h"
 #include "shard/columns.h"
 #include "shard/reader.h"
 #include "shard/writer.h"
@@ -69,8 +70,8 @@ void ShardStore::remove_from(std::size_t number) const {
   for (int missing = 0; missing < 2; ++number) {
     bool any = false;
     for (const std::string& path : files_of_shard(number)) {
-      any = ::unlink(path.c_str()) == 0 || any;
-      any = ::unlink(temporary_of(path).c_str()) == 0 || any;
+      any = io::remove_file(path) || any;
+      any = remove_temporary_of(path) || any;
     }
     missing = any ? 0 : missing + 1;
   }
@@ -97,7 +98,7 @@ std::vector<std::string> ShardStore::own_files(const Json& index, const InUse&) 
   for (std::size_t number = count, missing = 0; missing < 2; ++number) {
     const std::vector<std::string> files = all_of_shard(number);
     const bool any = std::any_of(files.begin(), files.end(), [&](const std::string& path) {
-      return io::file_exists(path) || io::file_exists(temporary_of(path));
+      return io::file_exists(path) || has_temporary(path);
     });
     missing = any ? 0 : missing + 1;
     if (any) count = number + 1;
@@ -116,10 +117,12 @@ KeptClips ShardStore::begin(bool keep) {
   samples_ = 0;
   if (shared_) return keep ? keep_shards() : KeptClips();
   const std::string text = dump_json(settings_) + "\n";
-  const bool same = io::file_exists(notes_path()) && io::read_file(notes_path()) == text;
-  ::unlink(index_path().c_str());
+  const bool any_notes = io::file_exists(notes_path());
+  const bool same = any_notes && io::read_file(notes_path()) == text;
+  const bool any_index = io::remove_file(index_path());
   if (keep && same) return keep_shards();
-  remove_from(0);
+  // In a bucket, each look for a file is a request, and without notes and index there are no files.
+  if (any_notes || any_index || !io::is_bucket(directory_)) remove_from(0);
   io::write_file(notes_path(), text);
   return {};
 }
@@ -195,7 +198,7 @@ void ClipStore::check(const Json& found) const {
 
 Json ClipStore::find_or_hold(bool redo) {
   Json found = receipt_.find_or_hold([this](const Json& json) { check(json); }, redo);
-  if (!found.is_null()) ::unlink(notes_path().c_str());
+  if (!found.is_null()) end_notes();
   return found;
 }
 
@@ -214,6 +217,12 @@ void ClipStore::add(const shard::Sample& sample) {
 }
 
 void ClipStore::check_own(const std::string& path, std::optional<std::uint64_t> bytes) {
+  if (io::is_bucket(path)) {
+    const std::optional<std::uint64_t> there = io::size_of(path);
+    if (there && bytes && *there != *bytes)
+      fail("'{}' is not the object that vfm-clip wrote there; remove it by hand", path);
+    return;
+  }
   struct stat facts {};
   if (::lstat(path.c_str(), &facts) != 0) {
     if (errno == ENOENT) return;
@@ -223,8 +232,16 @@ void ClipStore::check_own(const std::string& path, std::optional<std::uint64_t> 
     fail("'{}' is not the file that vfm-clip wrote there; remove it by hand", path);
 }
 
-std::string ClipStore::temporary_of(const std::string& path) {
+static std::string temporary_of(const std::string& path) {
   return io::join_path(io::dir_name(path), "." + io::base_name(path) + ".tmp");
+}
+
+bool ClipStore::has_temporary(const std::string& path) {
+  return !io::is_bucket(path) && io::file_exists(temporary_of(path));
+}
+
+bool ClipStore::remove_temporary_of(const std::string& path) {
+  return !io::is_bucket(path) && io::remove_file(temporary_of(path));
 }
 
 void ClipStore::remove(const InUse& in_use) {
@@ -236,21 +253,21 @@ void ClipStore::remove(const InUse& in_use) {
   for (const std::string& path : files) {
     check_own(path);
     // AtomicFile throws if another program is writing this file of a column.
-    if (path.ends_with(".json") && io::file_exists(temporary_of(path))) io::AtomicFile{path};
+    if (path.ends_with(".json") && has_temporary(path)) io::AtomicFile{path};
   }
   if (!index.is_null()) io::write_file(notes_path(), notes_of_removal(index));
-  const auto unlink_all = [&](const std::string& path) {
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT)
-      fail_errno(errno, "cannot remove '{}'", path);
-  };
-  unlink_all(index_path());
+  io::remove_file(index_path());
   io::sync_directory(directory_);
   for (const std::string& path : files) {
-    unlink_all(path);
-    unlink_all(temporary_of(path));
+    io::remove_file(path);
+    remove_temporary_of(path);
   }
   io::sync_directory(directory_);
-  unlink_all(notes_path());
+  end_notes();
+}
+
+void ClipStore::end_notes() {
+  io::remove_file(notes_path());
 }
 
 Json ClipStore::finish(Json summary) {
@@ -258,7 +275,7 @@ Json ClipStore::finish(Json summary) {
   // Indentation would enlarge the json of thousands of videos.
   receipt_.write(summary.contains("sources") ? dump_json(summary) + "\n"
                                              : dump_json_pretty(summary));
-  ::unlink(notes_path().c_str());
+  end_notes();
   return summary;
 }
 

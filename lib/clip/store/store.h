@@ -87,6 +87,8 @@ class ClipStore : public ClipSink {
   /// Returns the path of the notes from which a killed run is resumed. When the index is written,
   /// the notes are removed.
   virtual std::string notes_path() const = 0;
+  /// Removes the notes.
+  virtual void end_notes();
   /// Throws Error if a file that `found` lists is missing or changed.
   virtual void check_files(const Json& found) const = 0;
   virtual void write(const shard::Sample& sample) = 0;
@@ -103,8 +105,10 @@ class ClipStore : public ClipSink {
 
   /// Throws Error if `path` exists, but is not a regular file of `bytes` bytes.
   static void check_own(const std::string& path, std::optional<std::uint64_t> bytes = {});
-  /// Returns the path of the temporary file that a killed writer of `path` left (io/atomic_file.h).
-  static std::string temporary_of(const std::string& path);
+  /// Return whether a killed writer of `path` left a temporary file (io/atomic_file.h). A bucket
+  /// has none.
+  static bool has_temporary(const std::string& path);
+  static bool remove_temporary_of(const std::string& path);
 
   std::string directory_, name_;
   HeldJson settings_;

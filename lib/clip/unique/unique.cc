@@ -2,10 +2,8 @@
 #include "clip/unique/unique.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -27,6 +25,7 @@
 #include "clip/unique/signature_file.h"
 #include "curate/copies/align_videos.h"
 #include "io/error_log.h"
+#include "io/folder.h"
 #include "io/text_writer.h"
 #include "shard/input_totals.h"
 #include "share/ordered.h"
@@ -211,8 +210,8 @@ class ListFile {
   void finish() {
     if (any_)
       file_.update();
-    else if (::unlink(path_.c_str()) != 0 && errno != ENOENT)
-      fail("cannot remove '{}': {}", path_, errno_text(errno));
+    else
+      io::remove_file(path_);
   }
 
  private:

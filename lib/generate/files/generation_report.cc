@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include "base/stop.h"
 #include "base/units.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "report/html.h"
 #include "report/training_curves.h"
 #include "shard/reader.h"
@@ -148,11 +148,9 @@ void Summary::take(const shard::Sample& sample) {
 }
 
 Summary summarise(const std::string& dataset) {
-  namespace fs = std::filesystem;
   std::vector<std::string> tars;
-  for (const auto& entry : fs::recursive_directory_iterator(dataset))
-    if (entry.path().extension() == ".tar") tars.push_back(entry.path().string());
-  std::sort(tars.begin(), tars.end());
+  for (const io::FolderEntry& entry : io::files_below(dataset))
+    if (entry.name.ends_with(".tar")) tars.push_back(io::join_path(dataset, entry.name));
   Summary summary;
   for (const std::string& tar : tars) {
     shard::StreamReader reader(tar);

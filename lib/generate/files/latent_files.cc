@@ -2,9 +2,10 @@
 #include "generate/files/latent_files.h"
 
 #include <cstring>
-#include <filesystem>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "io/folder.h"
 #include "io/safetensors.h"
 
 namespace vfm::generate {
@@ -33,6 +34,7 @@ const io::TensorView& need(const io::SafetensorsSet& set, const std::string& nam
 
 template <class T>
 std::vector<T> values_of(const io::TensorView& tensor) {
+  io::need_bytes(tensor.data);
   std::vector<T> values(tensor.data.size() / sizeof(T));
   if (!values.empty()) std::memcpy(values.data(), tensor.data.data(), values.size() * sizeof(T));
   return values;
@@ -52,8 +54,11 @@ io::SafetensorsSet open(const std::string& folder, const std::string& name,
 }
 
 void remove(const std::string& folder, const std::string& name) {
-  std::error_code ignored;  // one that stays is overwritten, or refused by its address
-  std::filesystem::remove(std::filesystem::path(folder) / (name + ".safetensors"), ignored);
+  try {
+    io::remove_file(io::join_path(folder, name + ".safetensors"));
+  } catch (const Error& error) {
+    log_info("{}", error.what());  // one that stays is overwritten, or refused by its address
+  }
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ class BucketStore : public Store {
   /// Throws Error that names the store if it does not keep its promises: a second create() of an
   /// object must lose, and a replace() of an older version too. Writes and removes one object
   /// ".vfm-probe-...". Asked once a process for each endpoint and bucket.
-  void check_conditions();
+  void check_conditions() override;
 
   std::optional<Facts> facts(const std::string& name) const override;
   std::optional<Object> read(const std::string& name) const override;

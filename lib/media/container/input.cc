@@ -14,7 +14,9 @@
 #include "base/stop.h"
 #include "base/units.h"
 #include "base/work_limit.h"
+#include "io/remote/address.h"
 #include "media/container/container.h"
+#include "media/container/far_bytes.h"
 #include "media/decode/bounded.h"
 
 namespace vfm::media {
@@ -48,8 +50,9 @@ bool is_rejected(int error) {
 }
 
 // Returns the name without the query of an address ("?key=1"), so that it ends with the extension.
+// Keys of buckets have no query.
 std::string hint_of(const std::string& name, const std::string& scheme) {
-  return scheme.empty() ? name : name.substr(0, name.find_first_of("?#"));
+  return scheme.empty() || io::is_bucket(name) ? name : name.substr(0, name.find_first_of("?#"));
 }
 
 }  // namespace
@@ -59,7 +62,7 @@ Input::Input(const Source& source) : source_(source) {
   clear_libav_message();
   try {
     open();
-    if (!remote_ && meets_streams_late(*format_)) {
+    if ((!remote_ || (far_ && far_->jumps())) && meets_streams_late(*format_)) {
       // FFmpeg would decode streams that appear with the first packets without our limits. So a
       // first pass finds the streams, and a second pass begins again.
       meet_streams();
@@ -93,6 +96,8 @@ void Input::open() {
     open_file(path);
     // QuickTime references are resolved against the URL, so it needs a folder.
     url = (path.find('/') == std::string::npos ? "file:./" : "file:") + path;
+  } else if (io::is_remote(source_.name)) {
+    open_far();
   } else {
     open_url(scheme);
   }
@@ -101,11 +106,12 @@ void Input::open() {
   if (io_) {
     format_->flags |= AVFMT_FLAG_CUSTOM_IO;  // close() closes `io_`.
     head = read_head(io_);
-    if (timed_out_) fail_input("read", AVERROR_EXIT);
     check_disk();
+    if (timed_out_) fail_input("read", AVERROR_EXIT);
     refuse_lfs_pointer(source_.name, head);
     const int unread =
         recognise_container(io_, head, source_.name, hint_of(source_.name, scheme), &known);
+    check_disk();
     if (unread < 0) fail_input("open", unread);
   }
   AVDictionary* options = nullptr;
@@ -164,13 +170,13 @@ Input::~Input() {
 
 void Input::close() noexcept {
   avformat_close_input(&format_);
-  if (!io_) return;
-  if (source_.bytes.data()) {
+  if (own_io_ && io_) {
     av_freep(&io_->buffer);
     avio_context_free(&io_);
   } else {
     avio_closep(&io_);
   }
+  far_.reset();
   position_ = 0;
 }
 
@@ -236,9 +242,10 @@ int Input::on_interrupt(void* opaque) {
   return self->timed_out_;
 }
 
-/// Throws Error if a read of a local file failed. Demuxers take that for the end of the file, or
-/// for damage.
+/// Throws Error if a read of a file or an object failed. Demuxers take that for the end of the
+/// file, or for damage.
 void Input::check_disk() const {
+  if (far_failure_) std::rethrow_exception(far_failure_);
   if (remote_ || !io_ || io_->error >= 0) return;
   const Cause cause = errno_cause(AVUNERROR(io_->error));
   if (may_pass(cause))
@@ -284,11 +291,44 @@ void Input::check_inside(int stream) const {
 
 void Input::open_memory() {
   if (source_.bytes.empty()) fail_as(Cause::format, "'{}' is empty", source_.name);
-  constexpr int kBuffer = 32 * 1024;
-  auto* buffer = not_null(static_cast<unsigned char*>(av_malloc(kBuffer)));
-  io_ = avio_alloc_context(buffer, kBuffer, 0, this, read_memory, nullptr, seek_memory);
+  make_io(32 * 1024, read_memory, true);
+}
+
+void Input::open_far() {
+  remote_ = true;
+  far_ = FarBytes::open(source_.name);
+  start_clock();
+  if (far_->size() == 0) fail_as(Cause::format, "'{}' is empty", source_.name);
+  make_io(64 * 1024, read_far, far_->jumps());
+}
+
+void Input::make_io(int size, ReadBytes* read_bytes, bool seeks) {
+  auto* buffer = not_null(static_cast<unsigned char*>(av_malloc(static_cast<std::size_t>(size))));
+  io_ =
+      avio_alloc_context(buffer, size, 0, this, read_bytes, nullptr, seeks ? seek_bytes : nullptr);
   if (!io_) av_free(buffer);
+  own_io_ = true;
   format_->pb = not_null(io_);
+}
+
+int Input::read_far(void* opaque, std::uint8_t* buffer, int size) {
+  auto* self = static_cast<Input*>(opaque);
+  if (on_interrupt(opaque) != 0 || self->far_failure_) return AVERROR_EXIT;
+  try {
+    const std::size_t got = self->far_->read_at(static_cast<std::uint64_t>(self->position_), buffer,
+                                                static_cast<std::size_t>(size));
+    if (got == 0) return AVERROR_EOF;
+    self->position_ += static_cast<std::int64_t>(got);
+    self->note_place(self->position_);
+    return static_cast<int>(got);
+  } catch (...) {  // No exception may pass through FFmpeg. check_disk() throws it.
+    self->far_failure_ = std::current_exception();
+    return AVERROR_EXIT;
+  }
+}
+
+std::int64_t Input::own_size() const {
+  return static_cast<std::int64_t>(far_ ? far_->size() : source_.bytes.size());
 }
 
 int Input::read_memory(void* opaque, std::uint8_t* buffer, int size) {
@@ -309,9 +349,9 @@ int Input::read_memory(void* opaque, std::uint8_t* buffer, int size) {
   return take;
 }
 
-std::int64_t Input::seek_memory(void* opaque, std::int64_t offset, int whence) {
+std::int64_t Input::seek_bytes(void* opaque, std::int64_t offset, int whence) {
   auto* self = static_cast<Input*>(opaque);
-  const auto size = static_cast<std::int64_t>(self->source_.bytes.size());
+  const std::int64_t size = self->own_size();
   switch (whence & ~AVSEEK_FORCE) {
     case AVSEEK_SIZE:
       return size;
@@ -372,14 +412,19 @@ bool Input::seek(int stream, std::int64_t time) {
   // The server is asked for other bytes. Time since its last answer does not count.
   start_clock();
   const int result = av_seek_frame(format_, stream, time, AVSEEK_FLAG_BACKWARD);
-  if (result < 0 && timed_out_) fail_input("read", result);
   check_disk();
+  if (result < 0 && timed_out_) fail_input("read", result);
   return result >= 0;
 }
 
 std::uint64_t Input::bytes() const {
   if (!input_limits().protocols.empty() || !io_) return 0;
+  if (far_) return far_->size();
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, avio_size(io_)));
+}
+
+bool Input::endless() const {
+  return remote_ && !far_;
 }
 
 int Input::best_stream(AVMediaType type) const {

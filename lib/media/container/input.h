@@ -1,8 +1,9 @@
-// Inside lib/media only: an opened container, from a path, a URL or memory.
+// Inside lib/media only: an opened container, from a path, an address or memory.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,14 +35,17 @@ class Loan {
   bool ended_ = false;
 };
 
-/// A file, a URL or bytes in memory, which can be opened several times.
+class FarBytes;
+
+/// A file, an address or bytes in memory, which can be opened several times.
 struct Source {
-  std::string name;            ///< Path or URL; for bytes in memory, a name for messages.
-  std::string_view bytes;      ///< Borrowed bytes; data() is null for a path or URL.
+  std::string name;            ///< Path or address; for bytes in memory, a name for messages.
+  std::string_view bytes;      ///< Borrowed bytes; data() is null for a path or address.
   std::shared_ptr<Loan> loan;  ///< Guard of `bytes`; null if `bytes` outlive all readers.
 };
 
-/// An opened Source. Opens only what media/container/container.h allows. Throws Error if a server
+/// An opened Source. Opens only what media/container/container.h allows. Objects (far_bytes.h) are
+/// read by our own client, and addresses of other protocols by FFmpeg. Throws Error if a server
 /// sends nothing for input_limits().timeout, or sends bytes but no whole packet for kPatience times
 /// this timeout. Throws Error if reading exceeds the processor time of --max-work. Calls beat()
 /// (bounded.h) for new bytes and packets.
@@ -57,8 +61,8 @@ class Input {
   const std::string& name() const { return source_.name; }
   /// Reads the next packet of any stream that is not discarded. Returns false at the end. Skips an
   /// unreadable packet and counts it in `corrupt`. Throws Stopped, and Error if reading fails.
-  /// Damaged data do not cause an Error. An error of the disk does, also where FFmpeg takes it for
-  /// the end of the file.
+  /// Damaged data do not cause an Error. An error of the disk or the network does, also where
+  /// FFmpeg takes it for the end of the file.
   bool read(AVPacket* packet, std::int64_t& corrupt);
   /// Seeks to the last packet of stream number `stream` at or before `time`. `time` is in the time
   /// base of the stream. Returns false if no such packet exists. Throws Error if the server does
@@ -67,6 +71,8 @@ class Input {
   /// Returns the size of the file in bytes, or the size that the server states. Returns 0 if the
   /// size is unknown, or if the input may open further files (--protocols).
   std::uint64_t bytes() const;
+  /// Returns whether the source is an address of which only FFmpeg knows, such as one of rtsp.
+  bool endless() const;
   /// Returns the index of the stream that a player would choose, or -1. The stream is never cover
   /// art or a thumbnail.
   int best_stream(AVMediaType type) const;
@@ -84,6 +90,9 @@ class Input {
   void open_file(const std::string& path);
   void open_url(const std::string& scheme);
   void open_memory();
+  void open_far();
+  using ReadBytes = int(void* opaque, std::uint8_t* buffer, int size);
+  void make_io(int size, ReadBytes* read_bytes, bool seeks);
   void meet_streams();
   void find_streams();
   void start_clock();
@@ -94,18 +103,23 @@ class Input {
   void refuse_protocol() const;
   static int on_interrupt(void* opaque);
   static int read_memory(void* opaque, std::uint8_t* buffer, int size);
-  static std::int64_t seek_memory(void* opaque, std::int64_t offset, int whence);
+  static int read_far(void* opaque, std::uint8_t* buffer, int size);
+  static std::int64_t seek_bytes(void* opaque, std::int64_t offset, int whence);
+  std::int64_t own_size() const;
   void close() noexcept;
 
   Source source_;
   AVFormatContext* format_ = nullptr;
-  AVIOContext* io_ = nullptr;  // Owned by this object, except for URLs.
+  AVIOContext* io_ = nullptr;  // Owned by this object.
+  bool own_io_ = false;        // Whether io_ calls this object.
+  std::unique_ptr<FarBytes> far_;
+  std::exception_ptr far_failure_;
   std::int64_t position_ = 0;
   std::int64_t farthest_ = 0;
   std::vector<int> outside_;   // Streams whose data lie in other files.
   PixelSize impossible_;
   double most_seconds_ = 0;
-  // For URLs: when bytes last arrived, when the current call began, and the number of bytes so far.
+  // For addresses: when bytes last arrived, when the current call began, and how many there are.
   Clock::time_point silent_since_, clock_began_;
   std::int64_t heard_ = 0;
   bool remote_ = false, timed_out_ = false;

@@ -17,6 +17,7 @@
 #include "base/input_limits.h"
 #include "base/left_behind.h"
 #include "base/stop.h"
+#include "base/thread_stop.h"
 #include "base/units.h"
 
 namespace vfm::media {
@@ -60,6 +61,7 @@ void give_back(std::shared_ptr<Worker> worker) {
 void serve(const std::shared_ptr<Worker>& worker) {
   t_beats = &worker->beats;
   t_left = &worker->left;
+  stop_thread_by(&worker->left);  // Ends waits for the network.
   for (;;) {
     std::unique_lock lock(worker->mutex);
     worker->changed.wait(lock, [&] { return worker->work != nullptr; });

@@ -241,6 +241,7 @@ void Decoder::State::describe() {
   const auto* matrix = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size);
   read_matrix(matrix, size);
 
+  info.endless = input->endless();
   info.image = is_picture_format(info.container.c_str());
   if (info.container == "gif" || info.container == "apng") {
     info.image = !animated();

@@ -8,8 +8,9 @@
 //
 // Results are the same as without --isolate. If a child fails, the parent still gets the pictures
 // before the failure. A hostile child can give wrong pictures, but cannot harm the parent. The
-// parent copies pictures before use, unless FrameUse allows changes at any time. Only files and
-// bytes in memory can be decoded. A URL is an Error.
+// parent copies pictures before use, unless FrameUse allows changes at any time. Files, objects
+// (far_source.h) and bytes in memory can be decoded. The parent reads objects for its children. An
+// address of another protocol is an Error.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

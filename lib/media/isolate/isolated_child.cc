@@ -18,6 +18,7 @@
 
 #include "base/input_limits.h"
 #include "base/work_limit.h"
+#include "media/container/far_bytes.h"
 #include "media/decode/bounded.h"
 #include "media/decode/picture_memory.h"
 #include "media/isolate/confine.h"
@@ -78,7 +79,11 @@ class Service {
   }
 
   Said open(const Request& request, std::vector<share::Descriptor>& descriptors) {
-    bytes_ = share::MappedMemory(descriptors[0].get(), request.bytes, false);
+    far_ = request.far != 0;
+    if (far_)
+      read_far_through(std::move(descriptors[0]), {request.bytes, request.far_jumps});
+    else
+      bytes_ = share::MappedMemory(descriptors[0].get(), request.bytes, false);
     shared_ = share::MappedMemory(descriptors[1].get(), request.shared, true);
     descriptors.clear();
     front_ = picture_bytes(request.max_pixels);
@@ -99,7 +104,6 @@ class Service {
 
   // No code before this has read the contents of the file.
   Said begin(const Request& request) {
-    const std::string_view bytes(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
     Said said;
     switch (request.want) {
       case Want::decoder: {
@@ -112,21 +116,30 @@ class Service {
         // The few rows for cells are copied. If the parent held pictures instead, the codec would
         // take other pictures, whose memory is new to this process and to its caches.
         if (!cells_) options.memory = pictures_.get();
-        decoder_.emplace(bytes, name_, options);
+        open_source(decoder_, options);
         said.text = pack_info(decoder_->info());
         break;
       }
       case Want::audio:
-        audio_.emplace(bytes, name_, request.stream);
+        open_source(audio_, request.stream);
         break;
       case Want::sound:
-        sound_.emplace(bytes, name_, request.stream);
+        open_source(sound_, request.stream);
         break;
       case Want::samples:
-        samples_.emplace(bytes, name_, request.stream);
+        open_source(samples_, request.stream);
         break;
     }
     return said;
+  }
+
+  template <class Reader, class How>
+  void open_source(std::optional<Reader>& reader, const How& how) const {
+    const std::string_view bytes(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+    if (far_)
+      reader.emplace(name_, how);
+    else
+      reader.emplace(bytes, name_, how);
   }
 
   Said act(const Request& request) {
@@ -245,7 +258,7 @@ class Service {
   int channel_;
   std::string name_;
   share::MappedMemory bytes_, shared_;
-  bool cells_ = false;
+  bool far_ = false, cells_ = false;
   std::size_t front_ = 0;  // Bytes of room() before the memory of pictures_.
   std::unique_ptr<PictureMemory> pictures_;
   std::optional<Decoder> decoder_;

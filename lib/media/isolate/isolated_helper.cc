@@ -23,6 +23,7 @@
 #include "base/stop.h"
 #include "base/units.h"
 #include "base/work_limit.h"
+#include "io/remote/address.h"
 #include "media/container/container.h"
 #include "media/decode/bounded.h"
 #include "media/isolate/confine.h"
@@ -143,8 +144,10 @@ struct Opened {
 Opened open_file(const std::string& name) {
   const std::string scheme = url_scheme(name);
   if (!scheme.empty() && scheme != "file")
-    fail_as(Cause::refused,
-            "cannot open '{}': with --isolate only files are decoded; fetch it first", name);
+    fail_as(
+        Cause::refused,
+        "cannot open '{}': with --isolate only files, s3, http and https are read; fetch it first",
+        name);
   const std::string path = scheme.empty() ? name : name.substr(std::strlen("file://"));
   Opened opened{share::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK))};
   struct stat info {};
@@ -214,7 +217,17 @@ bool is_isolating() noexcept {
 
 IsolatedChild::IsolatedChild(const std::string& name, std::string_view bytes, Request request)
     : name_(name) {
-  const Opened source = bytes.data() ? open_bytes(name, bytes) : open_file(name);
+  Opened source;
+  if (bytes.data()) {
+    source = open_bytes(name, bytes);
+  } else if (io::is_remote(name)) {
+    far_ = std::make_unique<FarServer>(name);
+    source = {far_->take_channel(), far_->facts().size};
+    request.far = 1;
+    request.far_jumps = far_->facts().jumps;
+  } else {
+    source = open_file(name);
+  }
   const InputLimits& limits = input_limits();
   request.ask = Ask::open;
   request.bytes = bytes_ = source.bytes;
@@ -279,7 +292,7 @@ void IsolatedChild::wait() {
     if (stop_requested()) end();  // Otherwise its answer would go to the next request.
     check_stop();
     if (limit <= 0) continue;
-    const double still = clock.still(head().beats);
+    const double still = clock.still(head().beats + (far_ ? far_->beats() : 0));
     if (still <= limit && clock.all() <= longest) continue;
     end();
     if (still > limit) fail_still(name_);
@@ -293,6 +306,7 @@ void IsolatedChild::wait() {
 void IsolatedChild::tell_death() {
   // The channel is closed, so the child has ended by itself, or is about to.
   const int status = end();
+  check_stop();  // A stop also ends the thread that reads an object for the child.
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
     fail_as(Cause::memory, "the process that decoded '{}' was killed, as when memory is short",
             name_);
@@ -312,6 +326,7 @@ IsolatedChild::Told IsolatedChild::ask(const Request& request, std::string_view 
   wait();
   if (!share::receive_message(channel_.get(), &told.reply, sizeof told.reply, told.text, none))
     tell_death();
+  if (told.reply.answer == ChildAnswer::error) check_stop();
   if (told.reply.answer == ChildAnswer::error)
     throw Error(told.text, share::checked_cause(told.reply.cause, Cause::crash));
   return told;

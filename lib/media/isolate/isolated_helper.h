@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "media/container/far_bytes.h"
 #include "media/isolate/isolated_pictures.h"
 #include "media/isolate/isolated_wire.h"
 
@@ -87,6 +88,7 @@ class IsolatedChild {
   std::uint64_t bytes_ = 0;
   share::Descriptor channel_;
   Forked forked_;
+  std::unique_ptr<FarServer> far_;  // Null for a file and for bytes.
   std::shared_ptr<const share::MappedMemory> shared_;
   Told opened_;
   double began_ = 0;  // Result of spent() at the last seek.

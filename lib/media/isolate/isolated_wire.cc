@@ -64,6 +64,7 @@ std::string pack_info(const StreamInfo& info) {
                     {"start", info.start},
                     {"frames", info.frames},
                     {"image", info.image},
+                    {"endless", info.endless},
                     {"interlaced", info.interlaced},
                     {"transfer", info.transfer},
                     {"primaries", info.primaries},
@@ -91,6 +92,7 @@ StreamInfo parse_info(const std::string& text) {
   info.start = need_number(json, "start", kWhat);
   info.frames = need_integer(json, "frames", kWhat);
   info.image = need_bool(json, "image");
+  info.endless = need_bool(json, "endless");
   info.interlaced = need_bool(json, "interlaced");
   info.transfer = need_int(json, "transfer");
   info.primaries = need_int(json, "primaries");

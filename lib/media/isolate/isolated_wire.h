@@ -21,9 +21,11 @@ enum class Ask : std::uint32_t { open, next, seek, read, measure, hear };
 struct Request {
   Ask ask = Ask::open;
   // Members for `open`. An `open` request is sent with the name of the source as text, and with
-  // descriptors of the source and the shared memory.
+  // descriptors of the source and the shared memory. For an object, the first descriptor is a
+  // channel (container/far_bytes.h).
   Want want = Want::decoder;
   std::uint64_t bytes = 0, shared = 0;  ///< Sizes of the source and the shared memory in bytes.
+  std::uint8_t far = 0, far_jumps = 0;  ///< Whether it is an object, and FarFacts::jumps.
   std::uint64_t max_pixels = 0, memory = 0;
   std::int32_t stream = -1, threads = 1;  ///< Stream of the video, and number of threads.
   std::uint8_t keyframes_only = 0, deinterlace = 1, keep_hdr = 0;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "io/lazy_map.h"
 #include "models/config_limits.h"
 #include "nn/mlp.h"
 #include "ops/attention/attention.h"
@@ -210,6 +211,7 @@ Tensor use_weight(const io::TensorView& view, DType dtype, Device device) {
     return device == Device::meta ? Tensor(view.shape, dtype, device)
                                   : read_floats(view).to(dtype).to(device);
   const DType stored = float_type(view.dtype);
+  if (device != Device::meta) io::need_bytes(view.data);
   // As it lies on disk where that is what is asked for; data of other programs may begin anywhere.
   const bool aligned = reinterpret_cast<std::uintptr_t>(view.data.data()) % 4 == 0;
   if (device == Device::meta && layout_device(device) == Device::cuda)  // goes there at each use

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <mutex>
 #include <utility>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "io/folder.h"
 #include "models/encoder/clip_vision.h"
 #include "models/encoder/dinov2.h"
 #include "models/encoder/picture_input.h"
@@ -20,8 +20,6 @@
 
 namespace vfm::models {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Tokens that go through the layers together. More would share the reading of the weights among
 /// more, but hold more memory.
@@ -194,7 +192,7 @@ std::unique_ptr<PictureEncoder> make_picture_encoder(const std::string& folder, 
     fail_usage("an encoder of pictures computes in f32 or bf16 alone");
   need_model_folder(folder);
   return as_usage([&] {
-    return std::make_unique<FolderPictureEncoder>(fs::canonical(folder).string(), device, compute);
+    return std::make_unique<FolderPictureEncoder>(io::canonical_path(folder), device, compute);
   });
 }
 

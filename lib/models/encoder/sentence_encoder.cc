@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
+#include "io/folder.h"
 #include "models/encoder/bert.h"
 #include "models/encoder/packed_text_encoder.h"
 #include "models/encoder/sentence_folder.h"
@@ -180,7 +180,7 @@ int dim_of(const HfComponent& component) {
 text::EncoderConfig sentence_encoder_config(const std::string& folder, int max_tokens,
                                             DType compute) {
   const SentenceFolder opened = open_sentence_folder(folder, true);
-  return describe_sentence(opened, std::filesystem::canonical(folder).string(), max_tokens,
+  return describe_sentence(opened, io::canonical_path(folder), max_tokens,
                            dim_of(*opened.component), compute);
 }
 

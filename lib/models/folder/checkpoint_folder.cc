@@ -3,15 +3,18 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "io/at_once.h"
 #include "io/file.h"
+#include "io/folder.h"
+#include "io/remote/address.h"
 #include "io/safetensors.h"
 #include "models/folder/lora_file.h"
 
 namespace vfm::models {
-namespace fs = std::filesystem;
 
 std::map<std::string, std::string> parse_complete(std::string_view text, std::string_view what) {
   std::map<std::string, std::string> hashes;
@@ -31,20 +34,36 @@ std::vector<CompleteFile> list_complete(const std::string& folder) {
   const std::string path = io::join_path(folder, "COMPLETE");
   if (!io::file_exists(path)) fail("checkpoint '{}' is not complete: it has no COMPLETE", folder);
   const auto hashes = parse_complete(io::read_file(path), "'" + path + "'");
+  std::map<std::string, std::uint64_t> there;
+  for (const io::FolderEntry& entry : io::files_below(folder))
+    there[entry.name] = entry.bytes;
   std::vector<CompleteFile> files;
   for (const auto& [name, hash] : hashes) {
-    std::error_code error;
-    const std::uint64_t bytes = fs::file_size(io::join_path(folder, name), error);
-    if (error) fail("checkpoint '{}' is damaged: '{}' is missing", folder, name);
-    files.push_back({name, hash, bytes});
+    const auto found = there.find(name);
+    if (found == there.end()) fail("checkpoint '{}' is damaged: '{}' is missing", folder, name);
+    files.push_back({name, hash, found->second});
   }
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    const std::string name = fs::relative(entry.path(), folder).string();
-    if (entry.is_regular_file() && name != "COMPLETE" && !hashes.count(name))
+  for (const auto& [name, bytes] : there)
+    if (name != "COMPLETE" && !hashes.count(name))
       fail("checkpoint '{}' is damaged: COMPLETE does not list '{}'", folder, name);
-  }
   return files;
 }
+
+namespace {
+
+/// The folders of checkpoints in a bucket -> whether they have COMPLETE. One listing.
+std::map<std::string, bool> checkpoints_in_bucket(const std::string& run) {
+  std::map<std::string, bool> found;
+  for (const io::FolderEntry& entry : io::files_below(io::join_path(run, "checkpoints"))) {
+    const std::size_t slash = entry.name.find('/');
+    const std::string name = entry.name.substr(0, slash);
+    if (slash == std::string::npos || !is_checkpoint_name(name)) continue;
+    found[name] |= std::string_view(entry.name).substr(slash + 1) == "COMPLETE";
+  }
+  return found;
+}
+
+}  // namespace
 
 void verify_file(const std::string& folder, const CompleteFile& file) {
   if (io::hash_file(io::join_path(folder, file.name)) != file.hash)
@@ -60,22 +79,46 @@ bool is_checkpoint_name(std::string_view name) {
 
 std::vector<std::string> list_checkpoints(const std::string& run) {
   std::vector<std::string> folders;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(io::join_path(run, "checkpoints"), error))
-    if (is_checkpoint_name(entry.path().filename().string()) && entry.is_directory())
-      folders.push_back(entry.path().string());
+  const std::string place = io::join_path(run, "checkpoints");
+  if (io::is_bucket(run)) {
+    for (const auto& [name, complete] : checkpoints_in_bucket(run))
+      if (complete) folders.push_back(io::join_path(place, name));
+  } else {
+    for (const io::FolderEntry& entry : io::entries(place))
+      if (entry.folder && is_checkpoint_name(entry.name))
+        folders.push_back(io::join_path(place, entry.name));
+  }
   // Names hold the step with leading zeros, as long as eight digits are enough.
   std::ranges::sort(folders, {}, [](const std::string& f) { return std::pair(f.size(), f); });
   return folders;
 }
 
+void remove_checkpoint(const std::string& folder) {
+  io::remove_file(io::join_path(folder, "COMPLETE"));
+  io::remove_folder(folder);
+}
+
+void remove_unfinished_checkpoints(const std::string& run) {
+  const std::string place = io::join_path(run, "checkpoints");
+  if (io::is_bucket(run)) {
+    for (const auto& [name, complete] : checkpoints_in_bucket(run))
+      if (!complete) io::remove_folder(io::join_path(place, name));
+    return;
+  }
+  for (const io::FolderEntry& entry : io::entries(place))
+    if (entry.name.starts_with(".step-")) io::remove_folder(io::join_path(place, entry.name));
+}
+
 void verify_checkpoint(const std::string& folder, int rank, int ranks) {
   std::vector<std::uint64_t> loads(static_cast<std::size_t>(ranks), 0);
+  std::vector<CompleteFile> own;
   for (const CompleteFile& file : list_complete(folder)) {
     const auto least = std::ranges::min_element(loads);
     *least += file.bytes;
-    if (least - loads.begin() == rank) verify_file(folder, file);
+    if (least - loads.begin() == rank) own.push_back(file);
   }
+  io::for_each_at_once(own.size(), io::is_remote(folder) ? io::kRequestsAtOnce : 1,
+                       [&](std::size_t i) { verify_file(folder, own[i]); });
 }
 
 std::string find_checkpoint(const std::string& path) {
@@ -90,7 +133,7 @@ std::string find_checkpoint(const std::string& path) {
 }
 
 std::string checkpoint_at(const std::string& path) {
-  const auto has = [&](const char* name) { return io::file_exists(io::join_path(path, name)); };
+  const auto has = [&](const char* name) { return io::path_exists(io::join_path(path, name)); };
   return has("COMPLETE") || has("checkpoints") ? find_checkpoint(path) : "";
 }
 
@@ -109,6 +152,13 @@ Json read_train_json(const std::string& checkpoint) {
   Json train = parse_json(io::read_file(io::join_path(checkpoint, "train.json")), what);
   if (!train.is_object()) fail("{} is not a JSON object", what);
   return train;
+}
+
+std::string absolute_path_of(const std::string& path) {
+  namespace fs = std::filesystem;
+  if (io::is_remote(path)) return path.substr(0, path.find_last_not_of('/') + 1);
+  const fs::path whole = fs::absolute(path).lexically_normal();
+  return (whole.has_filename() ? whole : whole.parent_path()).string();  // "model/" is "model"
 }
 
 std::string lora_folder(const std::string& checkpoint) {

@@ -30,8 +30,17 @@ inline constexpr const char* kWeightsName = "diffusion_pytorch_model";
 bool is_checkpoint_name(std::string_view name);
 
 /// The checkpoints of a run folder, RUN/checkpoints/step-*, oldest first, without checking that
-/// they are complete. Empty if there are none.
+/// they are complete. In a bucket, where a checkpoint is written under its final name, only those
+/// with a COMPLETE. Empty if there are none.
 std::vector<std::string> list_checkpoints(const std::string& run);
+
+/// Removes what a killed run left of unfinished checkpoints: temporary folders, and in a bucket
+/// checkpoints without their COMPLETE. Only for the program that holds the lock of the run.
+void remove_unfinished_checkpoints(const std::string& run);
+
+/// Removes a checkpoint, its COMPLETE first: what a kill leaves of the rest is no checkpoint any
+/// more. No error if there is none.
+void remove_checkpoint(const std::string& folder);
 
 /// Parses the lines of COMPLETE: name -> hash. Throws Error, naming `what`, for other contents.
 std::map<std::string, std::string> parse_complete(std::string_view text, std::string_view what);
@@ -45,7 +54,8 @@ struct CompleteFile {
 /// The files that COMPLETE lists, sorted by name. Reads no other file. Throws Error that names a
 /// file that is missing or unlisted, or if COMPLETE is missing.
 std::vector<CompleteFile> list_complete(const std::string& folder);
-/// Reads the file, and throws Error that names it unless it has the listed hash.
+/// Reads the file, and throws Error that names it unless it has the listed hash. An object is not
+/// read if its writer stored a hash with it (io/remote/upload.h).
 void verify_file(const std::string& folder, const CompleteFile& file);
 /// Calls list_complete(), then verify_file() for every file, so it reads the whole checkpoint. With
 /// several `ranks` each rank verifies its share of the files.
@@ -82,6 +92,10 @@ auto retry_if_gone(const std::string& path, const Use& use) {
     }
   }
 }
+
+/// The absolute path of a folder, without "." and ".." and a slash at its end. Of an address the
+/// same without a slash at its end.
+std::string absolute_path_of(const std::string& path);
 
 /// The folder of a checkpoint's adapters; and whether it has adapters instead of weights.
 std::string lora_folder(const std::string& checkpoint);

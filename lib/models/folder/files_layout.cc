@@ -24,6 +24,7 @@
 #include "base/json.h"
 #include "base/listed.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "models/folder/hf_folder.h"
 #include "models/folder/model_layout.h"
 #include "models/folder/weight_files.h"
@@ -124,18 +125,16 @@ std::string_view expert_of(const std::string& file) {
 /// Files of weights, without the parts of an index and what the authors' config.json is of.
 std::vector<std::string> files_of_weights(const std::string& folder, bool has_config) {
   std::vector<std::string> files;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
+  for (const io::FolderEntry& entry : io::entries(folder)) {
+    const std::string& name = entry.name;
     const std::string extension = io::extension(name);
     const bool weights = extension == "safetensors" || extension == "gguf" || extension == "pth" ||
                          extension == "pt";
     const bool index = name.ends_with(".safetensors.index.json");
     if (!(index || (weights && name.find("-of-") == std::string::npos))) continue;
     if (has_config && name.starts_with(kAuthorsStem[0])) continue;
-    if (entry.is_regular_file(error)) files.push_back(entry.path().string());
+    if (!entry.folder) files.push_back(io::join_path(folder, name));
   }
-  std::ranges::sort(files);
   return files;
 }
 
@@ -286,8 +285,7 @@ class FilesOfWan final : public ModelLayout {
 };
 
 bool may_have_files(const std::string& path) {
-  std::error_code error;
-  if (!fs::is_directory(path, error)) return false;
+  if (!io::is_folder(path)) return false;
   const std::string config = io::join_path(path, "config.json");
   if (!io::file_exists(config)) return true;
   const Json said = read_config(path, "config.json");

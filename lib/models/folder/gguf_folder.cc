@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <span>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "io/folder.h"
 #include "io/gguf.h"
 
 namespace vfm::models {
@@ -170,10 +170,9 @@ class GgufSet final : public io::TensorSet {
 
 std::vector<std::string> gguf_files(const std::string& folder) {
   std::vector<std::string> files;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (entry.path().filename().string().ends_with(".gguf")) files.push_back(entry.path().string());
-  std::ranges::sort(files);
+  if (!io::is_folder(folder)) return files;
+  for (const io::FolderEntry& entry : io::entries(folder))
+    if (entry.name.ends_with(".gguf")) files.push_back(io::join_path(folder, entry.name));
   return files;
 }
 

@@ -2,7 +2,6 @@
 #include "models/folder/hf_folder.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -10,6 +9,9 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "io/folder.h"
+#include "io/lazy_map.h"
+#include "io/remote/address.h"
 #include "models/decoder/decoder_json.h"
 #include "models/dit/architecture.h"
 #include "models/dit/network_json.h"
@@ -45,6 +47,17 @@ std::unique_ptr<io::TensorSet> renamed(std::unique_ptr<io::TensorSet> source, st
   return std::make_unique<RenamedSet>(std::move(source), std::move(tensors), std::move(copies));
 }
 
+/// The pieces of a tensor that are hashed.
+void add_hashed(std::span<const std::byte> data, bool whole,
+                std::vector<std::span<const std::byte>>& pieces) {
+  if (whole || data.size() <= 3 * kPiece) {
+    pieces.push_back(data);
+    return;
+  }
+  for (const std::size_t at : {std::size_t{0}, (data.size() - kPiece) / 2, data.size() - kPiece})
+    pieces.push_back(data.subspan(at, kPiece));
+}
+
 std::string type_in(const Json& config) {
   if (config.is_object())
     for (const char* key : {"_class_name", "model_type"})
@@ -69,7 +82,12 @@ Json read_config(const std::string& folder, const char* name) {
 
 std::string canonical_folder(const std::string& folder) {
   need_model_folder(folder);
-  return std::filesystem::canonical(folder).string();
+  return io::canonical_path(folder);
+}
+
+std::string folder_above(const std::string& folder) {
+  if (!io::is_remote(folder)) return io::join_path(folder, "..");
+  return io::dir_name(std::string_view(folder).substr(0, folder.find_last_not_of('/') + 1));
 }
 
 HfComponent::HfComponent(std::string folder) : folder_(std::move(folder)) {
@@ -159,18 +177,20 @@ std::string hash_model(std::string_view type, const Json& config, const io::Tens
     total += tensor.data.size();
   }
   std::ranges::sort(tensors, {}, &io::TensorView::name);
+  const bool whole = total <= kHashedWhole;
+  std::vector<std::span<const std::byte>> pieces;  // of all tensors
+  for (const io::TensorView* tensor : tensors)
+    add_hashed(tensor->data, whole, pieces);
+  io::need_bytes(pieces);
   for (const io::TensorView* tensor : tensors) {
     hasher.update(fmt::format("\n{} {}", tensor->name, tensor->dtype));
     for (const std::int64_t size : tensor->shape)
       hasher.update(fmt::format(" {}", size));
     hasher.update("\n").update(tensor->scales.data(), tensor->scales.size_bytes());
-    const std::span<const std::byte> data = tensor->data;
-    if (total <= kHashedWhole || data.size() <= 3 * kPiece) {
-      hasher.update(data.data(), data.size());
-      continue;
-    }
-    for (const std::size_t at : {std::size_t{0}, (data.size() - kPiece) / 2, data.size() - kPiece})
-      hasher.update(data.data() + at, kPiece);
+    pieces.clear();
+    add_hashed(tensor->data, whole, pieces);
+    for (const std::span<const std::byte> piece : pieces)
+      hasher.update(piece.data(), piece.size());
   }
   return hasher.hex128();
 }

@@ -31,6 +31,8 @@ Json read_config(const std::string& folder, const char* name);
 /// The path of a folder without links, by which a model is identified. Throws Error{usage} if it
 /// does not exist.
 std::string canonical_folder(const std::string& folder);
+/// The folder that `folder` lies in: FOLDER/.., or an address without its last part.
+std::string folder_above(const std::string& folder);
 
 /// A model's configuration, read by the constructor, and its weights, opened when asked for.
 class HfComponent {

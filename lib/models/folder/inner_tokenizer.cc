@@ -102,6 +102,7 @@ std::string inner_tokenizer(const std::string& file) {
   const io::SafetensorsSet set(file);
   const io::TensorView* const found = set.find(kInnerTokenizer);
   if (!found) return {};
+  io::need_bytes(found->data);
   return {reinterpret_cast<const char*>(found->data.data()), found->data.size()};
 }
 

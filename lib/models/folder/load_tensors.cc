@@ -12,6 +12,7 @@
 #include "base/block_format.h"
 #include "base/error.h"
 #include "base/float8.h"
+#include "io/lazy_map.h"
 #include "ops/matmul/block_rows.h"
 
 namespace vfm::models {
@@ -64,6 +65,8 @@ const std::array<float, 256>& numbers_of(std::string_view dtype) {
 }
 
 Tensor read_eight_bits(const io::TensorView& from, std::int64_t first, std::int64_t count) {
+  io::need_bytes(
+      from.data.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
   const std::array<float, 256>& numbers = numbers_of(from.dtype);
   const auto scales = static_cast<std::int64_t>(from.scales.size());
   if (scales > 1 && (from.shape.empty() || scales != from.shape[0]))
@@ -86,6 +89,8 @@ Tensor read_blocks(const io::TensorView& from, std::int64_t first, std::int64_t 
   const BlockLayout layout = block_layout(format);
   const std::int64_t begin = first / layout.elements,
                      end = (first + count + layout.elements - 1) / layout.elements;
+  io::need_bytes(from.data.subspan(static_cast<std::size_t>(begin * layout.bytes),
+                                   static_cast<std::size_t>((end - begin) * layout.bytes)));
   const Tensor bytes = Tensor::borrow(from.data.data() + begin * layout.bytes,
                                       {end - begin, layout.bytes}, DType::u8, nullptr);
   const std::int64_t skipped = first - begin * layout.elements;
@@ -108,6 +113,7 @@ Tensor read_floats(const io::TensorView& from) {
   if (!is_float(from.dtype))
     fail("tensor '{}' is {}, a float type is needed", from.name, from.dtype);
   if (is_coded(from)) return read_floats(from, 0, from.elements()).reshape(from.shape);
+  io::need_bytes(from.data);
   const DType dtype = float_type(from.dtype);
   // The data of a file that another program wrote may begin anywhere.
   if (reinterpret_cast<std::uintptr_t>(from.data.data()) % dtype_size(dtype) == 0)
@@ -137,6 +143,7 @@ ops::BlockRows stored_blocks(const io::TensorView& from, Device device) {
     fail("tensor '{}' has rows of {} columns, which are not whole blocks", from.name, columns);
   const std::int64_t rows = from.elements() / columns;
   const Shape shape{rows, columns / layout.elements * layout.bytes};
+  if (device != Device::meta) io::need_bytes(from.data);
   return {Tensor::borrow(from.data.data(), shape, DType::u8, nullptr, device), format};
 }
 
@@ -178,9 +185,49 @@ std::uint64_t loading_bytes(const io::TensorSet& set) {
   return most;
 }
 
+namespace {
+
+/// Says what of a set is read next, some targets ahead: of an object they are fetched together.
+class Expected {
+ public:
+  /// Adds the parts that are read for target `i`.
+  using PartsOf = std::function<void(std::size_t i, std::vector<io::TensorSet::Part>& parts)>;
+  Expected(const io::TensorSet& set, std::size_t targets, PartsOf parts_of)
+      : set_(set), targets_(targets), parts_of_(std::move(parts_of)) {}
+
+  /// The next target is read.
+  void next() {
+    constexpr std::uint64_t kMost = std::uint64_t{64} << 20;
+    if (at_++ < told_ || !io::has_lazy_maps()) return;
+    std::vector<io::TensorSet::Part> parts;
+    told_ = at_ - 1;
+    for (std::uint64_t bytes = 0; told_ < targets_ && bytes < kMost; ++told_) {
+      const std::size_t before = parts.size();
+      parts_of_(told_, parts);
+      for (std::size_t i = before; i < parts.size(); ++i)
+        bytes += parts[i].end - parts[i].begin;
+    }
+    set_.expect(parts);
+  }
+
+ private:
+  const io::TensorSet& set_;
+  const std::size_t targets_;
+  const PartsOf parts_of_;
+  std::size_t at_ = 0, told_ = 0;
+};
+
+}  // namespace
+
 void load_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& targets) {
   check_tensors(set, targets);
+  Expected expected(set, targets.size(),
+                    [&](std::size_t i, std::vector<io::TensorSet::Part>& parts) {
+                      const io::TensorView& from = *set.find(targets[i].name);
+                      parts.push_back({&from, 0, from.data.size()});
+                    });
   for (const TensorTarget& target : targets) {
+    expected.next();
     const io::TensorView& from = *set.find(target.name);
     target.store(read_floats(from));
     set.release(from);
@@ -188,6 +235,22 @@ void load_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& tar
 }
 
 namespace {
+
+/// What is read for a target; of codes the whole tensor.
+void add_parts(const RangeTarget& target, const io::TensorView& from,
+               std::vector<io::TensorSet::Part>& parts) {
+  const std::uint64_t item = io::safetensors_item_size(from.dtype);
+  if (item == 0) {
+    parts.push_back({&from, 0, from.data.size()});
+    return;
+  }
+  io::RangeRuns(target.range)
+      .for_each(target.first, target.first + target.elements(),
+                [&](std::int64_t at, std::int64_t, std::int64_t count) {
+                  const std::uint64_t begin = static_cast<std::uint64_t>(at) * item;
+                  parts.push_back({&from, begin, begin + static_cast<std::uint64_t>(count) * item});
+                });
+}
 
 /// Elements [begin, begin + size of `into`) of the range.
 void read_coded(const io::TensorView& from, const io::TensorRange& range, std::int64_t begin,
@@ -210,7 +273,12 @@ void load_ranges(const io::TensorSet& set, const std::vector<RangeTarget>& targe
   }
   check_tensors(set, wholes);
   std::map<DType, Tensor> buffers;
+  Expected expected(set, targets.size(),
+                    [&](std::size_t i, std::vector<io::TensorSet::Part>& parts) {
+                      add_parts(targets[i], *set.find(targets[i].name), parts);
+                    });
   for (const RangeTarget& target : targets) {
+    expected.next();
     const io::TensorView& from = *set.find(target.name);
     const DType dtype = target.codes     ? DType::u8
                         : is_coded(from) ? DType::f32

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "io/lazy_map.h"
 #include "io/tensor_range.h"
 #include "models/folder/load_tensors.h"
 
@@ -38,6 +39,23 @@ std::vector<FilePiece> pieces_of(const io::TensorSet& set, const nn::ParameterLi
       pieces.push_back({tensor, parameter, dtype, begin, std::min(count, begin + step)});
   }
   return pieces;
+}
+
+/// Says that a rank reads the piece `first`, and then each of its pieces in the next rounds: of an
+/// object they are fetched together.
+void expect_next(const io::TensorSet& set, const std::vector<FilePiece>& pieces, std::size_t first,
+                 std::size_t ranks) {
+  constexpr std::size_t kRounds = 4;
+  if (!io::has_lazy_maps() || first / ranks % kRounds != 0) return;
+  std::vector<io::TensorSet::Part> parts;
+  for (std::size_t i = first; i < std::min(pieces.size(), first + kRounds * ranks); i += ranks) {
+    const FilePiece& piece = pieces[i];
+    const std::uint64_t item = io::safetensors_item_size(piece.tensor->dtype);
+    if (item > 0)
+      parts.push_back({piece.tensor, static_cast<std::uint64_t>(piece.begin) * item,
+                       static_cast<std::uint64_t>(piece.end) * item});
+  }
+  set.expect(parts);
 }
 
 /// Of a piece what the rank holds, into the parameter.
@@ -80,6 +98,7 @@ void load_parameters(const io::TensorSet& set, const nn::ParameterList& paramete
       if (r == rank) before = total;
       total += sizes[r] = pieces[round + r].bytes();
     }
+    if (rank < here) expect_next(set, pieces, round + rank, ranks);
     const Tensor all({total}, DType::u8);
     const Tensor mine =
         rank < here ? all.rows(before, before + sizes[rank]) : Tensor({0}, DType::u8);

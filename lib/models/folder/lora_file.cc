@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "base/json.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/safetensors.h"
 #include "io/torch_zip.h"
 #include "models/decoder/decoder_lora.h"
@@ -80,9 +80,7 @@ bool is_adapter_file(std::string_view name) {
 }
 
 std::string file_of(const std::string& path) {
-  std::error_code error;
-  const bool folder = std::filesystem::is_directory(path, error);
-  if (!folder && is_adapter_file(path) && io::file_exists(path)) return path;
+  if (is_adapter_file(path) && io::file_exists(path) && !io::is_folder(path)) return path;
   if (const std::string file = find_weight_file(path, {kLoraName, "adapter_model"}); !file.empty())
     return file;
   need_model_folder(path, "adapter");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/folder/model_folder.h"
 
-#include <filesystem>
 #include <utility>
 
 #include "base/error.h"
@@ -41,10 +40,7 @@ bool ModelFolder::has_adapters() const {
 }
 
 std::string ModelFolder::absolute_path() const {
-  namespace fs = std::filesystem;
-  fs::path path = fs::absolute(folder()).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();  // "model/" is "model"
-  return path.string();
+  return absolute_path_of(folder());
 }
 
 const HfComponent& ModelFolder::part(const std::string& name) const {

@@ -9,8 +9,10 @@
 #include "base/json.h"
 #include "base/listed.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "models/dit/architecture.h"
 #include "models/dit/network_json.h"
+#include "models/folder/hf_folder.h"
 
 namespace vfm::models {
 namespace {
@@ -209,7 +211,7 @@ bool looks_like_hub_name(const std::string& path) {
 }  // namespace
 
 void need_model_folder(const std::string& path, std::string_view what) {
-  if (io::file_exists(path)) return;
+  if (io::path_exists(path)) return;
   if (looks_like_hub_name(path))
     fail_usage(
         "no such {}: '{}'; if that is a name on a hub: nothing is downloaded here, so download it "
@@ -224,7 +226,7 @@ void refuse_other_models(const std::string& folder) {
 }
 
 void refuse_part_of_other(const std::string& folder) {
-  const std::string above = io::join_path(folder, "..");
+  const std::string above = folder_above(folder);
   // A network that was trained here may have positions of any kind.
   if (io::file_exists(io::join_path(folder, kExportMark)) ||
       io::file_exists(io::join_path(above, kExportMark)))

@@ -1,11 +1,10 @@
 // A pipeline of diffusers: model_index.json maps the name of each part to [library, class], and
 // there is a folder of that name for each.
 // SPDX-License-Identifier: Apache-2.0
-#include <filesystem>
-
 #include "base/error.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "models/folder/hf_folder.h"
 #include "models/folder/model_layout.h"
 
@@ -53,10 +52,8 @@ class Pipeline final : public ModelLayout {
   std::string folder_of(const std::string& part) const override {
     if (!has(part)) fail_usage("the pipeline '{}' has no component '{}'", folder(), part);
     const std::string path = io::join_path(folder(), part);
-    std::error_code why;
-    if (!std::filesystem::is_directory(path, why))
-      fail_usage("the pipeline '{}' is not complete: its folder '{}' is missing{}{}", folder(),
-                 part, why ? ": " : "", why ? why.message() : "");
+    if (!io::is_folder(path))
+      fail_usage("the pipeline '{}' is not complete: its folder '{}' is missing", folder(), part);
     return path;
   }
 

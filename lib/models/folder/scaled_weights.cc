@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "io/lazy_map.h"
 #include "models/folder/load_tensors.h"
 
 namespace vfm::models {
@@ -32,6 +33,7 @@ std::optional<std::string_view> before_end(std::string_view name,
 
 /// Throws Error unless the description of a weight says that it is in 8-bit floats.
 void need_eight_bits(const io::TensorView& tensor, const std::string& path) {
+  io::need_bytes(tensor.data);
   const std::string_view text(reinterpret_cast<const char*>(tensor.data.data()),
                               tensor.data.size());
   const Json description = parse_json(text, fmt::format("'{}' of '{}'", tensor.name, path));

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "io/lazy_map.h"
 #include "models/folder/load_tensors.h"
 #include "tensor/meta.h"
 
@@ -84,6 +85,7 @@ std::vector<std::byte> transposed(const io::TensorView& tensor, std::int64_t fir
              columns = static_cast<std::size_t>(tensor.shape[1]);
   std::vector<std::byte> copy(static_cast<std::size_t>(count) * item);
   const auto begin = static_cast<std::size_t>(first);
+  io::need_bytes(tensor.data);
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
     const std::size_t r = (begin + i) % rows, c = (begin + i) / rows;
     std::memcpy(&copy[i * item], &tensor.data[(r * columns + c) * item], item);

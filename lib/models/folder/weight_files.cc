@@ -2,7 +2,6 @@
 #include "models/folder/weight_files.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <initializer_list>
 #include <map>
 #include <set>
@@ -10,6 +9,7 @@
 
 #include "base/error.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/gguf.h"
 #include "io/safetensors.h"
 #include "io/torch_zip.h"
@@ -18,16 +18,14 @@
 namespace vfm::models {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kFormats[] = {"safetensors", "bin"};
 const std::vector<std::string> kModelStems = {"diffusion_pytorch_model", "model", "pytorch_model"};
 
 std::set<std::string> files_in(const std::string& folder) {
   std::set<std::string> files;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    files.insert(entry.path().filename().string());
+  if (io::is_file(folder)) return files;
+  for (const io::FolderEntry& entry : io::entries(folder))
+    files.insert(entry.name);
   return files;
 }
 
@@ -83,8 +81,7 @@ bool is_safetensors(const std::string& name) {
 }  // namespace
 
 bool is_weight_file(const std::string& path) {
-  std::error_code error;
-  return fs::is_regular_file(path, error);
+  return io::is_file(path);
 }
 
 std::string find_weight_file(const std::string& folder, const std::vector<std::string>& stems) {

@@ -3,19 +3,20 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
-#include <filesystem>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "base/error.h"
-#include "base/full_disk.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "dist/together.h"
+#include "io/at_once.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/folder.h"
+#include "io/remote/address.h"
 #include "io/safetensors_reader.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_tensors.h"
@@ -26,16 +27,8 @@
 namespace vfm::train {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// Names of tables of positions begin so (models/dit/network_frame.cc).
 constexpr std::string_view kPositionTables = "learnable_pos_embed.";
-
-void remove_tree(const std::string& path) {
-  std::error_code error;
-  fs::remove_all(path, error);
-  if (error) fail_errno(error.value(), "cannot remove '{}'", path);
-}
 
 /// "HASH  NAME", a line a file, sorted by name.
 std::string lines_of(const std::map<std::string, std::string>& hashes) {
@@ -128,10 +121,21 @@ std::string merge_lines(const std::vector<std::string>& texts) {
   return lines_of(hashes);
 }
 
-void rename_durably(const std::string& from, const std::string& to) {
-  remove_tree(to);  // only a damaged one, or one of a run that went another way
-  if (std::rename(from.c_str(), to.c_str()) != 0) fail_output(errno, "cannot create '{}'", to);
-  io::sync_directory(io::dir_name(to));
+/// The place where a checkpoint is built.
+std::string place_of(const std::string& target) {
+  if (io::is_bucket(target)) return target;
+  return io::join_path(io::dir_name(target), "." + io::base_name(target) + ".tmp");
+}
+
+/// Throws Error unless rank 0 sees the files of all ranks.
+void check_seen(const CheckpointFiles& files, const std::string& folder) {
+  std::set<std::string> seen;
+  for (const io::FolderEntry& entry : io::files_below(folder))
+    seen.insert(entry.name);
+  for (const CheckpointFiles::File& file : files.files())
+    if (!seen.contains(files.name(file)))
+      fail("rank {} wrote '{}', and rank 0 does not find it: all ranks need one file system (-o)",
+           file.writer, io::join_path(folder, files.name(file)));
 }
 
 /// Of a set of tensors where a parameter's values come from.
@@ -171,17 +175,19 @@ std::string write_checkpoint(const dist::Mesh& mesh, const std::string& run,
   dist::World& world = mesh.world();
   const bool leader = world.rank() == 0;
   const std::string target = checkpoint_path(run, checkpoint.step);
-  const std::string temporary =
-      io::join_path(io::dir_name(target), "." + io::base_name(target) + ".tmp");
+  const std::string temporary = place_of(target);
   const auto clean_up = [&] {
-    std::error_code ignored;
-    fs::remove_all(temporary, ignored);
+    try {
+      io::remove_folder(temporary);
+    } catch (const Error& error) {
+      log_info("{}", error.what());  // the next checkpoint, or the next start, removes it
+    }
   };
   const CheckpointFiles files(sets_of(checkpoint, limits.file_bytes), world.size(),
                               limits.piece_bytes);
   const auto prepare = [&] {
     if (!leader) return;
-    remove_tree(temporary);
+    models::remove_checkpoint(temporary);
     for (const char* folder : {"model", "state"})
       io::make_directories(io::join_path(temporary, folder));
     for (const OtherState& other : checkpoint.others)
@@ -207,12 +213,11 @@ std::string write_checkpoint(const dist::Mesh& mesh, const std::string& run,
   const std::vector<std::string> all = world.gather(lines);
   const auto complete = [&] {
     if (!leader) return;
-    for (const CheckpointFiles::File& file : files.files())
-      if (!io::file_exists(io::join_path(temporary, files.name(file))))
-        fail("rank {} wrote '{}', and rank 0 does not find it: all ranks need one file system (-o)",
-             file.writer, io::join_path(temporary, files.name(file)));
+    check_seen(files, temporary);
     io::write_file(io::join_path(temporary, "COMPLETE"), merge_lines(all));
-    rename_durably(temporary, target);
+    if (temporary == target) return;
+    io::remove_folder(target);  // only a damaged one, or one of a run that went another way
+    io::rename_path(temporary, target);
   };
   on_all_ranks(world, complete, clean_up);
   return target;
@@ -278,14 +283,9 @@ void prune_checkpoints(const std::string& run, std::int64_t step, std::int64_t e
       ++regular;
       continue;
     }
-    // COMPLETE goes first: what a kill leaves of the rest is no checkpoint any more.
-    std::error_code ignored;
-    fs::remove(io::join_path(*folder, "COMPLETE"), ignored);
-    remove_tree(*folder);
+    models::remove_checkpoint(*folder);
   }
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(io::join_path(run, "checkpoints"), error))
-    if (entry.path().filename().string().starts_with(".step-")) remove_tree(entry.path().string());
+  models::remove_unfinished_checkpoints(run);
 }
 
 std::string damage_of(dist::World& world, const std::string& folder) {
@@ -310,13 +310,21 @@ std::string damage_of(dist::World& world, const std::string& folder) {
   const std::vector<int> ranks = dist::deal(sizes, world.size());
   std::string mine;  // "NUMBER MESSAGE" of my first that is damaged
   on_all_ranks(world, [&] {
-    for (std::size_t i = 0; i < ranks.size() && mine.empty(); ++i) {
-      if (ranks[i] != world.rank()) continue;
+    std::vector<std::size_t> own;  // numbers of files
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+      if (ranks[i] == world.rank()) own.push_back(i);
+    const auto verify = [&](std::size_t k) {
+      const std::size_t i = own[k];
       try {
         models::verify_file(folder, {shared[i][0], shared[i][1], sizes[i]});
       } catch (const Error& error) {
-        mine = fmt::format("{:08} {}", i, error.what());
+        throw Error(fmt::format("{:08} {}", i, error.what()));
       }
+    };
+    try {
+      io::for_each_at_once(own.size(), io::is_remote(folder) ? io::kRequestsAtOnce : 1, verify);
+    } catch (const Error& error) {
+      mine = error.what();
     }
   });
   for (const std::string& text : world.gather(mine))

@@ -3,10 +3,11 @@
 //
 // A checkpoint is built in RUN/checkpoints/.step-N.tmp. Every file is synced, COMPLETE with all
 // hashes is written last, and the folder is renamed: a killed program leaves the old state or the
-// whole new one. The files of tensors are distributed over the ranks, which hash what they write
-// (train/checkpoint/checkpoint_files.h); rank 0 writes everything else. A failure on one rank ends
-// the checkpoint on all (on_all_ranks() in train/together.h), and the unfinished folder is removed.
-// Reading of models: models/folder/checkpoint_folder.h.
+// whole new one. In a bucket, where a rename would be a copy, it is built under its final name, and
+// COMPLETE makes it count. The files of tensors are distributed over the ranks, which hash what
+// they write (train/checkpoint/checkpoint_files.h); rank 0 writes everything else. A failure on one
+// rank ends the checkpoint on all (on_all_ranks() in train/together.h), and the unfinished folder
+// is removed. Reading of models: models/folder/checkpoint_folder.h.
 // Thread-safety: one thread, one run at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

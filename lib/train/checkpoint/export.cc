@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/checkpoint/export.h"
 
-#include <cstdio>
-#include <filesystem>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -11,6 +10,8 @@
 #include "base/log.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/folder.h"
+#include "io/remote/address.h"
 #include "io/safetensors.h"
 #include "models/dit/architecture.h"
 #include "models/dit/network_json.h"
@@ -29,7 +30,8 @@
 namespace vfm::train {
 namespace {
 
-namespace fs = std::filesystem;
+/// In a bucket, what is there until the mark is.
+constexpr const char* kBegun = "vfm-export.begun";
 
 /// The form in which other programs keep a network of the class; null: as it is here.
 const models::TensorForm* form_of_class(const std::string& type) {
@@ -75,7 +77,7 @@ void write_adapters(const models::ModelFolder& model, const models::Origin& orig
 
 /// Throws unless DIR is not there, empty, or ours to replace. Whether it is this very export.
 bool is_there(const ExportOptions& options, const Json& mark) {
-  if (!io::file_exists(options.folder)) return false;
+  if (!io::path_exists(options.folder)) return false;
   const std::string path = io::join_path(options.folder, models::kExportMark);
   if (io::file_exists(path)) {
     const Json found = parse_json(io::read_file(path), fmt::format("'{}'", path));
@@ -84,7 +86,9 @@ bool is_there(const ExportOptions& options, const Json& mark) {
     fail_usage("'{}' is an export of something else: choose another folder, or --force replaces it",
                options.folder);
   }
-  if (!fs::is_empty(options.folder))
+  if (io::is_bucket(options.folder) && io::is_file(io::join_path(options.folder, kBegun)))
+    return false;  // of a killed export
+  if (!io::entries(options.folder).empty())
     fail_usage("'{}' is there already, and is not an export: choose another folder",
                options.folder);
   return false;
@@ -121,6 +125,28 @@ void write_all(const ExportOptions& options, const models::ModelFolder& model,
   write_parts(parts, facts, config, folder, options.parts == ExportOptions::Parts::copy);
   warn_of_process(facts.sampling.process, *config.architecture, parts.type);
   warn_of_padding(facts.text_padding, config.architecture->foreign->pipeline->text_tokens);
+}
+
+/// Gives the folder what `write` writes, whole or not at all.
+void write_whole(const std::string& folder, const Json& mark,
+                 const std::function<void(const std::string& folder)>& write) {
+  const std::string name = models::absolute_path_of(folder);
+  const bool in_bucket = io::is_bucket(name);
+  const std::string place =
+      in_bucket ? name : io::join_path(io::dir_name(name), "." + io::base_name(name) + ".tmp");
+  if (in_bucket) io::remove_file(io::join_path(place, models::kExportMark));
+  io::remove_folder(place);
+  io::make_directories(place);
+  const std::string begun = io::join_path(place, kBegun);
+  if (in_bucket) io::write_file(begun, "");
+  write(place);
+  io::write_file(io::join_path(place, models::kExportMark), dump_json_pretty(mark));
+  if (in_bucket) {
+    io::remove_file(begun);
+    return;
+  }
+  io::remove_folder(name);  // empty, or an export
+  io::rename_path(place, name);
 }
 
 Json export_once(const ExportOptions& options) {
@@ -163,19 +189,10 @@ Json export_once(const ExportOptions& options) {
     mark["stages"] = stages;
   if (is_there(options, mark)) return record;
 
-  const fs::path target = fs::absolute(options.folder).lexically_normal();
-  const std::string name = (target.has_filename() ? target : target.parent_path()).string();
-  const std::string temporary =
-      io::join_path(io::dir_name(name), "." + io::base_name(name) + ".tmp");
-  fs::remove_all(temporary);
-  io::make_directories(temporary);
   models::verify_checkpoint(checkpoint);
-  write_all(options, model, facts, parts, adapters, temporary);
-  io::write_file(io::join_path(temporary, models::kExportMark), dump_json_pretty(mark));
-  fs::remove_all(name);  // empty, or an export
-  if (std::rename(temporary.c_str(), name.c_str()) != 0)
-    fail_errno(errno, "cannot create '{}'", options.folder);
-  io::sync_directory(io::dir_name(name));
+  write_whole(options.folder, mark, [&](const std::string& folder) {
+    write_all(options, model, facts, parts, adapters, folder);
+  });
   if (!known && !adapters)
     log_warning("{}: '{}' is the network alone, for programs that know it",
                 but.empty() ? fmt::format("diffusers has no class {}", type) : but, options.folder);

@@ -7,6 +7,8 @@
 //   DIR/pytorch_lora_weights.safetensors, adapter_model.safetensors, adapter_config.json
 //       adapters that are not merged, for diffusers and for peft
 //   DIR/vfm-export.json      the origin of the export; a folder with this file may be replaced
+// In a bucket the files are written under their final names, between DIR/vfm-export.begun and the
+// mark: a killed export has no mark, and the next one replaces it.
 // Thread-safety: free functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,11 +23,12 @@ struct ExportOptions {
   enum class Parts { link, copy, none };
 
   std::string run;      ///< a run of vfm-train, or one of its checkpoints
-  std::string folder;   ///< DIR
+  std::string folder;   ///< DIR, which may be in a bucket
   bool average = true;  ///< export the averaged weights, if there are some
   bool merge = true;  ///< for a run of adapters: merge them into the model, else export them alone
   std::string under;    ///< for such a run: where the base model is now; "": where it was
-  /// How a pipeline gets its text encoder; none: without a pipeline.
+  /// How a pipeline gets its text encoder; none: without a pipeline. Links become copies where the
+  /// encoder or DIR is in a bucket.
   Parts parts = Parts::link;
   std::string tokenizer, text_encoder;  ///< where they are now; "": where they were
   bool force = false;                   ///< replace an export of something else

@@ -5,13 +5,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/stop.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/folder.h"
+#include "io/remote/address.h"
 #include "io/safetensors.h"
 #include "models/dit/architecture.h"
 #include "models/folder/checkpoint_folder.h"
@@ -65,7 +69,7 @@ std::string why_not(const models::ModelFacts& facts, const models::NetworkConfig
 std::string place_of(const std::string& was, const std::string& given, const char* what,
                      const char* option) {
   const std::string& path = given.empty() ? was : given;
-  if (!path.empty() && io::file_exists(path)) return path;
+  if (!path.empty() && io::path_exists(path)) return path;
   fail_usage(
       "the {} is not in '{}' any more; give its folder with {} DIR, or write the network alone "
       "with --parts none",
@@ -100,19 +104,34 @@ void write_vae(const std::string& vae, const models::ModelFacts& facts, int most
   io::write_safetensors(folder, models::kWeightsName, model.weights().tensors());
 }
 
+/// Copies a file from or to a bucket.
+void copy_object(const std::string& from, const std::string& to) {
+  io::File file = io::File::open_regular(from);
+  io::AtomicFile copy(to);
+  constexpr std::size_t kBytes = std::size_t{1} << 20;
+  const auto buffer = std::make_unique_for_overwrite<char[]>(kBytes);
+  while (const std::size_t got = file.read_some(buffer.get(), kBytes)) {
+    check_stop();
+    copy.write(buffer.get(), got);
+  }
+  copy.commit();
+}
+
 /// A folder with what `wanted` takes of another one.
 void take_files(const std::string& from, const std::string& to, bool copy, bool weights) {
   io::make_directories(to);
-  for (const auto& entry : fs::directory_iterator(from)) {
-    const std::string name = entry.path().filename().string();
-    const std::string extension = io::extension(name);
-    const bool of_tokenizer = name.find("token") != std::string::npos || extension == "model";
-    if (!entry.is_regular_file() || (!weights && !of_tokenizer)) continue;
-    const std::string target = io::join_path(to, name);
-    if (copy)
-      fs::copy_file(entry.path(), target);
+  for (const io::FolderEntry& entry : io::entries(from)) {
+    const std::string extension = io::extension(entry.name);
+    const bool of_tokenizer = entry.name.find("token") != std::string::npos || extension == "model";
+    const std::string source = io::join_path(from, entry.name);
+    const std::string target = io::join_path(to, entry.name);
+    if (!io::is_file(source) || (!weights && !of_tokenizer)) continue;
+    if (io::is_remote(from) || io::is_remote(to))
+      copy_object(source, target);
+    else if (copy)
+      fs::copy_file(source, target);
     else
-      fs::create_symlink(fs::canonical(entry.path()), target);
+      fs::create_symlink(fs::canonical(source), target);
   }
 }
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <numeric>
 #include <set>
@@ -16,13 +15,14 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "data/blend_order.h"
+#include "io/file.h"
+#include "io/folder.h"
+#include "models/folder/checkpoint_folder.h"
 #include "train/data/packed_folder.h"
 #include "train/kind.h"
 
 namespace vfm::train {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Samples of several indexes, one after the other.
 class BlendIndex final : public data::SampleIndex {
@@ -121,6 +121,8 @@ class BlendIndex final : public data::SampleIndex {
       index(part).expect(own[part]);
   }
 
+  /// The number of a part's first sample.
+  std::size_t first_of(std::size_t part) const { return firsts_[part]; }
   /// Which part has sample `i`, and as which.
   std::pair<std::size_t, std::size_t> find(std::size_t i) const {
     if (i >= size_) fail("there is no sample {} of {}", i, size_);
@@ -194,6 +196,31 @@ class BlendData final : public Dataset {
     const auto [part, own] = index_.find(i);
     return named(part, parts_[part]->put_together(own, bytes));
   }
+  bool is_remote() const override {
+    return std::ranges::any_of(parts_, [](const auto& part) { return part->is_remote(); });
+  }
+  void fetch(std::span<data::SampleBytes> parts) const override {
+    std::map<std::size_t, std::vector<std::size_t>> of_folders;  // places in `parts`
+    for (std::size_t k = 0; k < parts.size(); ++k)
+      of_folders[index_.find(parts[k].sample).first].push_back(k);
+    for (const auto& [folder, places] : of_folders) {
+      std::vector<data::SampleBytes> own;
+      for (const std::size_t k : places) {
+        own.push_back(std::move(parts[k]));
+        own.back().sample = index_.find(own.back().sample).second;
+      }
+      parts_[folder]->fetch(own);
+      for (std::size_t k = 0; k < places.size(); ++k) {
+        own[k].sample += index_.first_of(folder);
+        parts[places[k]] = std::move(own[k]);
+      }
+    }
+  }
+  CleanSample read_fetched(std::size_t i, const std::string& bytes,
+                           std::optional<SeenAt> seen) const override {
+    const auto [part, own] = index_.find(i);
+    return named(part, parts_[part]->read_fetched(own, bytes, seen));
+  }
   Json facts() const override {
     Json facts = parts_[0]->facts();
     if (facts.contains("trained")) facts["trained"] = trained_sizes(index_.forms());
@@ -227,10 +254,8 @@ class BlendData final : public Dataset {
 /// The folders' last names, or, where two have the same, all as they were given.
 std::vector<std::string> names_of(const std::vector<std::string>& folders) {
   std::vector<std::string> names;
-  for (const std::string& folder : folders) {
-    const fs::path path = fs::absolute(folder).lexically_normal();
-    names.push_back((path.has_filename() ? path : path.parent_path()).filename().string());
-  }
+  for (const std::string& folder : folders)
+    names.push_back(io::base_name(models::absolute_path_of(folder)));
   const std::set<std::string> different(names.begin(), names.end());
   return different.size() == names.size() && !different.contains("") ? names : folders;
 }
@@ -308,9 +333,8 @@ void settle_folders(RunOptions& options, const std::vector<std::string>& given) 
   drop_inherited(options.recipe, given.size() == 1);
   for (std::size_t i = 0; i < options.blend.size(); ++i)
     for (std::size_t j = 0; j < i; ++j) {
-      std::error_code error;
       const std::string &a = options.blend[i], &b = options.blend[j];
-      if (a == b || fs::equivalent(a, b, error))
+      if (a == b || io::canonical_path(a) == io::canonical_path(b))
         fail_usage("'{}' and '{}' are one folder: to see it more often, give it a higher weight", b,
                    a);
     }

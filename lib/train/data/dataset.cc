@@ -91,6 +91,15 @@ std::int64_t Dataset::about_bytes(std::size_t i) const {
   return std::int64_t{sample.frames} * sample.height * sample.width;
 }
 
+void Dataset::fetch(std::span<data::SampleBytes> /*parts*/) const {
+  fail("these samples are not in an object store");
+}
+
+CleanSample Dataset::read_fetched(std::size_t i, const std::string& bytes,
+                                  std::optional<SeenAt> /*seen*/) const {
+  return put_together(i, bytes);
+}
+
 std::string Dataset::read_piece(std::size_t /*i*/, std::int64_t /*begin*/,
                                 std::int64_t /*end*/) const {
   fail("these data are not read in pieces");

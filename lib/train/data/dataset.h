@@ -105,6 +105,18 @@ class Dataset {
   virtual bool has_pieces() const { return false; }
   virtual std::string read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const;
   virtual CleanSample put_together(std::size_t i, std::string_view bytes) const;
+  /// True if the samples lie in an object store, where each read takes long. Their bytes are then
+  /// fetched ahead, several at once (train/data/fetch_ahead.h).
+  virtual bool is_remote() const { return false; }
+  /// The number of the shard of a sample. The bytes of one shard are fetched together.
+  virtual std::uint32_t shard_of(std::size_t i) const { return index().place(i).shard; }
+  /// Fetches parts [begin, end) of about_bytes() as read_piece() does; without pieces they must be
+  /// whole. An Error becomes the failure of a part, but is thrown if data::store_failed(). Throws
+  /// Error if the data are not remote.
+  virtual void fetch(std::span<data::SampleBytes> parts) const;
+  /// read() of the bytes that fetch() gave for the whole sample.
+  virtual CleanSample read_fetched(std::size_t i, const std::string& bytes,
+                                   std::optional<SeenAt> seen) const;
   /// Identifies the data: a hash of the tokenizer, the statistics and every sample's key and size.
   virtual std::string fingerprint() const { return index().fingerprint(info()); }
   /// The facts about the data that train.json holds for generation

@@ -42,6 +42,8 @@ class PackedDataset : public Dataset {
   const Json& info() const override { return set_.info(); }
   std::int64_t about_bytes(std::size_t i) const override { return set_.about_bytes(i); }
   bool has_pieces() const override { return true; }
+  bool is_remote() const override { return set_.is_remote(); }
+  void fetch(std::span<data::SampleBytes> parts) const override { set_.fetch(parts); }
   std::string read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const override {
     return set_.read_piece(i, begin, end);
   }

@@ -10,9 +10,26 @@
 #include "base/json.h"
 #include "dist/bytes.h"
 #include "tensor/device.h"
+#include "train/data/fetch_ahead.h"
 
 namespace vfm::train {
 namespace {
+
+/// The sample that `read` makes, or why it could not.
+template <class Read>
+ReadSample attempt_to_read(const Dataset& data, std::size_t i, const Read& read) {
+  try {
+    return {read(), {}};
+  } catch (const GpuError&) {
+    throw;
+  } catch (const Error& error) {
+    if (data.is_remote() && data::store_failed(error.cause())) throw;
+    ReadSample unread;
+    unread.sample.key = data.index().name(i);
+    unread.failure = error.what();
+    return unread;
+  }
+}
 
 /// Calls act(numbers) with each array of a sample.
 template <class Act>
@@ -269,16 +286,17 @@ class Sharing {
 }  // namespace
 
 ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<SeenAt> seen) {
-  try {
-    return {data.read(i, seen), {}};
-  } catch (const GpuError&) {
-    throw;
-  } catch (const Error& error) {
-    ReadSample unread;
-    unread.sample.key = data.index().name(i);
-    unread.failure = error.what();
-    return unread;
-  }
+  return attempt_to_read(data, i, [&] { return data.read(i, seen); });
+}
+
+ReadPart use_fetched(const Dataset& data, data::SampleBytes fetched, bool whole,
+                     std::optional<SeenAt> seen) {
+  if (!whole) return {{}, {std::move(fetched.bytes), std::move(fetched.failure)}, false};
+  const auto read = [&] {
+    if (!fetched.failure.empty()) fail("{}", fetched.failure);
+    return data.read_fetched(fetched.sample, fetched.bytes, seen);
+  };
+  return {attempt_to_read(data, fetched.sample, read), {}, true};
 }
 
 void OwnReading::add(ReadPart part) {
@@ -313,8 +331,19 @@ ReadPart read_part(const Dataset& data, std::size_t i, const ReadingPart& part,
 OwnReading read_own_part(const Dataset& data, std::vector<std::size_t> samples,
                          std::optional<SeenAt> seen, int rank, int ranks) {
   OwnReading own = share_out(data, std::move(samples), ranks);
-  for (const ReadingPart& part : own.parts[static_cast<std::size_t>(rank)])
-    own.add(read_part(data, own.samples[part.sample], part, seen));
+  const std::vector<ReadingPart>& parts = own.parts[static_cast<std::size_t>(rank)];
+  if (!data.is_remote()) {
+    for (const ReadingPart& part : parts)
+      own.add(read_part(data, own.samples[part.sample], part, seen));
+    return own;
+  }
+  std::vector<data::SampleBytes> wanted;
+  for (const ReadingPart& part : parts)
+    wanted.push_back({own.samples[part.sample], part.begin, part.end, {}, {}});
+  for (data::SampleBytes& fetched : fetch_all(data, std::move(wanted))) {
+    const bool whole = fetched.begin == 0 && fetched.end == data.about_bytes(fetched.sample);
+    own.add(use_fetched(data, std::move(fetched), whole, seen));
+  }
   return own;
 }
 

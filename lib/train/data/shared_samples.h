@@ -26,7 +26,8 @@ struct ReadSample {
   std::string failure;  ///< "" if it was read
 };
 
-/// Calls Dataset::read() for sample `i`; an Error becomes the failure.
+/// Calls Dataset::read() for sample `i`; an Error becomes the failure. Throws Error if the store of
+/// the data failed (data::store_failed()).
 ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<SeenAt> seen);
 
 /// The piece of a sample that one of its readers has read.
@@ -58,6 +59,10 @@ OwnReading share_out(const Dataset& data, std::vector<std::size_t> samples, int 
 /// Reads this part of sample `i`.
 ReadPart read_part(const Dataset& data, std::size_t i, const ReadingPart& part,
                    std::optional<SeenAt> seen);
+
+/// The same of what was fetched of the part (Dataset::fetch()).
+ReadPart use_fetched(const Dataset& data, data::SampleBytes fetched, bool whole,
+                     std::optional<SeenAt> seen);
 
 /// Reads the part of rank `rank` of `ranks`. Without communication: from any thread.
 OwnReading read_own_part(const Dataset& data, std::vector<std::size_t> samples,

@@ -9,6 +9,13 @@
 
 namespace vfm::train {
 
+namespace {
+
+/// Of a store that is far away fewer bytes would be too few requests at once.
+constexpr std::int64_t kLeastFetched = std::int64_t{32} << 20;
+
+}  // namespace
+
 StepReader::StepReader(const Recipe& recipe, const Dataset& data, const Parallel& parallel)
     : recipe_(recipe),
       data_(data),
@@ -18,7 +25,17 @@ StepReader::StepReader(const Recipe& recipe, const Dataset& data, const Parallel
              recipe.data.pack_options()),
       flops_(recipe),
       end_(recipe.train.steps),
-      window_(recipe.data.ahead) {}
+      window_(recipe.data.ahead) {
+  begin_to_fetch();
+}
+
+void StepReader::begin_to_fetch() {
+  unread_.clear();
+  first_step_ = true;
+  fetch_.reset();
+  if (data_.is_remote())
+    fetch_ = std::make_unique<FetchAhead>(data_, std::max(kLeastFetched, recipe_.data.ahead));
+}
 
 StepReader::~StepReader() {
   stop();
@@ -42,6 +59,7 @@ void StepReader::seek(std::uint32_t step, DataPosition at, std::int64_t end) {
   items_.clear();
   window_.clear();
   failure_ = nullptr;
+  begin_to_fetch();
   order_.seek(at);
   step_ = step;
   end_ = end;
@@ -97,7 +115,7 @@ void StepReader::work() {
         });
         if (stop_) return;
       }
-      Planned planned = plan(step_);
+      Planned planned = fetch_ ? plan_ahead() : plan(step_);
       {
         const std::lock_guard lock(mutex_);
         plans_.push_back(planned);
@@ -143,35 +161,63 @@ StepReader::Planned StepReader::plan(std::uint32_t step) {
   return planned;
 }
 
+/// Plans the next step, and then others whose samples there is room to fetch. The first step after
+/// seek() has the requests for itself.
+StepReader::Planned StepReader::plan_ahead() {
+  constexpr std::size_t kLeastSteps = 2;  // so that requests do not wait for the end of a step
+  const auto plan_one = [&] {
+    unread_.push_back(plan(step_ + static_cast<std::uint32_t>(unread_.size())));
+    for_each_part(unread_.back(), [&](std::size_t sample, const ReadingPart& part, SeenAt) {
+      fetch_->want(sample, part.begin, part.end);
+      return true;
+    });
+  };
+  if (unread_.empty()) plan_one();
+  while (!first_step_ && step_ + static_cast<std::int64_t>(unread_.size()) < end_ &&
+         std::ssize(unread_) < kMostStepsAhead &&
+         (unread_.size() < kLeastSteps || fetch_->has_room()))
+    plan_one();
+  first_step_ = false;
+  Planned planned = std::move(unread_.front());
+  unread_.pop_front();
+  return planned;
+}
+
+/// Calls use(sample, part, seen) for all that this rank reads of a step, until that returns false.
+template <class Use>
+bool StepReader::for_each_part(const Planned& planned, const Use& use) const {
+  const std::uint32_t step = planned.plan.step;
+  std::vector<SeenAt> seen;
+  std::vector<std::size_t> samples;
+  for (const StepPlan::Pack& pack : planned.plan.packs)
+    for (std::size_t i = 0; i < pack.samples.size(); ++i) {
+      seen.push_back({step, pack.epoch, pack.came_before(i)});
+      samples.push_back(pack.samples[i]);
+    }
+  if (!shared_) {
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      if (!use(samples[i], ReadingPart{i, 0, data_.about_bytes(samples[i])}, seen[i])) return false;
+    return true;
+  }
+  for (const ReadingPart& part :
+       planned.own.parts[static_cast<std::size_t>(parallel_.sharers().rank())])
+    if (!use(samples[part.sample], part, seen[part.sample])) return false;
+  return true;
+}
+
 /// All that this rank reads of a step.
 void StepReader::read(const Planned& planned) {
-  const std::uint32_t step = planned.plan.step;
   const Kind& kind = kind_of(recipe_.model.type);
-  const auto bytes_of = [&](std::size_t sample) {
-    return static_cast<std::int64_t>(kind.sample_bytes(recipe_, data_.sizes(sample)));
-  };
-  if (shared_) {
-    std::vector<SeenAt> seen;
-    for (const StepPlan::Pack& pack : planned.plan.packs)
-      for (std::size_t i = 0; i < pack.samples.size(); ++i)
-        seen.push_back({step, pack.epoch, pack.came_before(i)});
-    for (const ReadingPart& part :
-         planned.own.parts[static_cast<std::size_t>(parallel_.sharers().rank())]) {
-      const std::size_t sample = planned.own.samples[part.sample];
-      const bool whole = part.is_whole(data_.about_bytes(sample));
-      if (!add(whole ? bytes_of(sample) : part.end - part.begin,
-               [&] { return read_part(data_, sample, part, seen[part.sample]); }))
-        return;
-    }
-    return;
-  }
-  for (const StepPlan::Pack& pack : planned.plan.packs)
-    for (std::size_t i = 0; i < pack.samples.size(); ++i)
-      if (!add(bytes_of(pack.samples[i]), [&] {
-            const SeenAt seen{step, pack.epoch, pack.came_before(i)};
-            return ReadPart{try_to_read(data_, pack.samples[i], seen), {}, true};
-          }))
-        return;
+  for_each_part(planned, [&](std::size_t sample, const ReadingPart& part, SeenAt seen) {
+    const bool whole = part.is_whole(data_.about_bytes(sample));
+    const auto bytes =
+        whole ? static_cast<std::int64_t>(kind.sample_bytes(recipe_, data_.sizes(sample)))
+              : part.end - part.begin;
+    return add(bytes, [&] {
+      return fetch_ ? use_fetched(data_, fetch_->take(), whole, seen)
+                    : read_part(data_, sample, part, seen);
+    });
+  });
 }
 
 /// Reads what takes so much, when it may; false: the thread is to end.

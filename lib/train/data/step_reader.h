@@ -7,6 +7,9 @@
 // Samples that were read but not taken do not count: a resumed run continues after the last step
 // that was trained.
 //
+// Samples in an object store are fetched by other threads before they are read, up to 'data.ahead'
+// bytes of them (train/data/fetch_ahead.h). For that, steps are planned ahead of their reading.
+//
 // If reading computes on the GPU, the reader waits for its turn there (take_turn()). A thread that
 // waits for samples, seeks, or destroys the reader must not hold the turn meanwhile.
 // Thread-safety: one thread at a time.
@@ -19,6 +22,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -26,6 +30,7 @@
 #include "train/cost/memory.h"
 #include "train/data/ahead_window.h"
 #include "train/data/dataset.h"
+#include "train/data/fetch_ahead.h"
 #include "train/data/pack_order.h"
 #include "train/data/shared_samples.h"
 #include "train/step/parallel.h"
@@ -84,6 +89,10 @@ class StepReader {
   };
   void work();
   Planned plan(std::uint32_t step);
+  Planned plan_ahead();
+  void begin_to_fetch();
+  template <class Use>
+  bool for_each_part(const Planned& planned, const Use& use) const;
   void read(const Planned& planned);
   bool add(std::int64_t bytes, const std::function<ReadPart()>& read);
   Item take_item();
@@ -95,7 +104,10 @@ class StepReader {
   const bool shared_;
   PackOrder order_;
   SampleFlops flops_;
-  std::uint32_t step_ = 0;  ///< next step to plan; used by the thread only
+  std::uint32_t step_ = 0;             ///< next step to read; used by the thread only
+  std::unique_ptr<FetchAhead> fetch_;  ///< for data in an object store
+  std::deque<Planned> unread_;         ///< steps from step_ on whose samples are being fetched
+  bool first_step_ = true;             ///< after seek()
   std::int64_t end_;        ///< step after the last one of the run or stage
   OwnReading own_;          ///< for the step that next() returned
 

@@ -233,12 +233,42 @@ models::LatentScale EncodedClips::measure(dist::World& world) const {
                        });
 }
 
+std::int64_t EncodedClips::about_bytes(std::size_t i) const {
+  return is_remote() ? clips_.clips()[places_.at(i).clip].bytes : Dataset::about_bytes(i);
+}
+
+std::uint32_t EncodedClips::shard_of(std::size_t i) const {
+  return static_cast<std::uint32_t>(clips_.clips()[places_.at(i).clip].shard);
+}
+
+/// The clips of the windows.
+void EncodedClips::fetch(std::span<data::SampleBytes> parts) const {
+  std::vector<data::SampleBytes> clips;
+  for (const data::SampleBytes& part : parts)
+    clips.push_back({places_.at(part.sample).clip, part.begin, part.end, {}, {}});
+  clips_.fetch(clips);
+  for (std::size_t k = 0; k < clips.size(); ++k) {
+    parts[k].bytes = std::move(clips[k].bytes);
+    parts[k].failure = std::move(clips[k].failure);
+  }
+}
+
+CleanSample EncodedClips::read_fetched(std::size_t i, const std::string& bytes,
+                                       std::optional<SeenAt> seen) const {
+  return make(i, seen, &bytes);
+}
+
 CleanSample EncodedClips::read_sample(std::size_t i, std::optional<SeenAt> seen) const {
+  return make(i, seen, nullptr);
+}
+
+CleanSample EncodedClips::make(std::size_t i, std::optional<SeenAt> seen,
+                               const std::string* fetched) const {
   if (!seen) {
     const std::lock_guard lock(mutex_);
     if (const auto found = kept_.find(i); found != kept_.end()) return found->second;
   }
-  CleanSample sample = encode(i, seen, listing_.texts);
+  CleanSample sample = encode(i, seen, listing_.texts, fetched);
   if (encoders_->scale())
     encoders_->scale()->to_model(sample.x0, sample.frames, options_.recipe.diffusion.process);
   if (!seen) {
@@ -251,7 +281,7 @@ CleanSample EncodedClips::read_sample(std::size_t i, std::optional<SeenAt> seen)
 
 /// In the tokenizer's units.
 CleanSample EncodedClips::encode(std::size_t i, std::optional<SeenAt> seen,
-                                 const data::TextColumns& texts) const {
+                                 const data::TextColumns& texts, const std::string* fetched) const {
   const data::Entry sizes = this->sizes(i);
   const Place& at = places_.at(i);
   const std::string& key = clips_.clips().at(at.clip).key;
@@ -267,7 +297,7 @@ CleanSample EncodedClips::encode(std::size_t i, std::optional<SeenAt> seen,
     clip.step = seen->epoch;
     place = Random(clip.seed, Purpose::caption, seen->epoch, random_key(key)).uniform(0);
   }
-  data::TextedClip read = clips_.read(at.clip, clip, texts, place);
+  data::TextedClip read = clips_.read(at.clip, clip, texts, place, fetched);
   const data::ClipPixels& pixels = read.pixels;
   if (1 + (pixels.frames - 1) / clip.time_step != sizes.frames)
     fail("{}: it gives {}, and by the dataset's index others", clips_.name(at.clip),

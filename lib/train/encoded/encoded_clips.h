@@ -47,6 +47,12 @@ class EncodedClips final : public Dataset {
   std::vector<std::string> remarks() const override;
   std::string fingerprint() const override;
   Json facts() const override;
+  std::int64_t about_bytes(std::size_t i) const override;
+  bool is_remote() const override { return clips_.is_remote(); }
+  std::uint32_t shard_of(std::size_t i) const override;
+  void fetch(std::span<data::SampleBytes> parts) const override;
+  CleanSample read_fetched(std::size_t i, const std::string& bytes,
+                           std::optional<SeenAt> seen) const override;
 
   std::vector<EncoderCost> costs() const;
 
@@ -65,8 +71,9 @@ class EncodedClips final : public Dataset {
   void find_text_encoder();
   void fit_model(Recipe& recipe) const override { fit_(recipe, *this, *encoders_); }
   CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const override;
-  CleanSample encode(std::size_t i, std::optional<SeenAt> seen,
-                     const data::TextColumns& texts) const;
+  CleanSample make(std::size_t i, std::optional<SeenAt> seen, const std::string* fetched) const;
+  CleanSample encode(std::size_t i, std::optional<SeenAt> seen, const data::TextColumns& texts,
+                     const std::string* fetched = nullptr) const;
   std::vector<float> text_of(std::size_t clip, data::SampleText text) const;
   models::LatentScale measure(dist::World& world) const;
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/error.h"
 #include "base/full_disk.h"
@@ -18,16 +19,6 @@ io::File open_append(const std::string& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (fd < 0) fail_output(errno, "cannot create '{}'", path);
   return io::File(fd, path);
-}
-
-io::File open_log(const std::string& path, std::int64_t step) {
-  truncate_log(path, step);
-  return open_append(path);
-}
-
-void write_line(io::File& file, const Json& record) {
-  const std::string line = dump_json(record) + "\n";
-  file.write_all(line.data(), line.size());
 }
 
 }  // namespace
@@ -46,23 +37,37 @@ void truncate_log(const std::string& path, std::int64_t step) {
     fail_output(errno, "cannot write '{}'", path);
 }
 
+MetricsLog::Log::Log(std::string path, std::int64_t step) : place(std::move(path)) {
+  truncate_log(place.local(), step);
+  file = open_append(place.local());
+}
+
+void MetricsLog::Log::add(const Json& record) {
+  const std::string line = dump_json(record) + "\n";
+  file.write_all(line.data(), line.size());
+}
+
 MetricsLog::MetricsLog(const std::string& run, const std::string& host, std::int64_t step)
-    : metrics_(open_log(io::join_path(run, "metrics.jsonl"), step)),
-      timing_(open_log(io::join_path(run, "timing.jsonl"), step)),
+    : metrics_(io::join_path(run, "metrics.jsonl"), step),
+      timing_(io::join_path(run, "timing.jsonl"), step),
       events_(run, host, step > 0 ? step + 1 : 0) {}
 
 void MetricsLog::metrics(const Json& record) {
-  write_line(metrics_, record);
+  metrics_.add(record);
   events(record, "train/");
 }
 
 void MetricsLog::timing(const Json& record) {
-  write_line(timing_, record);
+  timing_.add(record);
   events(record, "timing/");
 }
 
 void MetricsLog::sync() {
-  if (::fsync(metrics_.fd()) != 0) fail_output(errno, "cannot write '{}'", metrics_.path());
+  const io::File& file = metrics_.file;
+  if (::fsync(file.fd()) != 0) fail_output(errno, "cannot write '{}'", file.path());
+  metrics_.place.put();
+  timing_.place.put();
+  events_.put();
 }
 
 void MetricsLog::events(const Json& record, const std::string& group) {

@@ -13,6 +13,7 @@
 
 #include "base/json_fwd.h"
 #include "io/file.h"
+#include "io/growing_file.h"
 #include "train/report/tensorboard.h"
 
 namespace vfm::train {
@@ -31,13 +32,22 @@ class MetricsLog {
   /// timing/KEY. Numbers in an object become val/KEY/NAME, such as val/sigmas/0.1.
   void metrics(const Json& record);
   void timing(const Json& record);
-  /// Makes metrics.jsonl durable; call it before a checkpoint, which must not be ahead of it.
+  /// Makes metrics.jsonl durable, and puts all files into the bucket of a run there. Call it before
+  /// a checkpoint, which must not be ahead of it, and at the end.
   void sync();
 
  private:
   void events(const Json& record, const std::string& group);
 
-  io::File metrics_, timing_;
+  /// A file of lines that grows.
+  struct Log {
+    Log(std::string path, std::int64_t step);
+    void add(const Json& record);
+    io::GrowingFile place;
+    io::File file;
+  };
+
+  Log metrics_, timing_;
   EventWriter events_;
 };
 

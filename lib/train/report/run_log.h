@@ -38,8 +38,10 @@ class RunLog {
   void write(const RunState& state, const Json& more);
   /// Writes the line of a validation; on rank 0.
   void validation(const Json& record);
-  /// Makes the files durable before a checkpoint; on rank 0.
-  void sync() { metrics_->sync(); }
+  /// Makes the files durable before a checkpoint, and at the end; on rank 0.
+  void sync() {
+    if (metrics_) metrics_->sync();
+  }
 
   LogSums sums;  ///< part of the checkpoint
 

@@ -78,12 +78,14 @@ std::string event(std::int64_t step, int field, std::string_view content) {
   return make_tfrecord(bytes);
 }
 
-io::File create_file(const std::string& directory, const std::string& host) {
+std::pair<io::GrowingFile, io::File> create_file(const std::string& directory,
+                                                 const std::string& host) {
   for (int n = 0;; ++n) {
-    const std::string path = io::join_path(
-        directory, fmt::format("events.out.tfevents.{}.{}.{}", std::time(nullptr), host, n));
+    io::GrowingFile place(io::join_path(
+        directory, fmt::format("events.out.tfevents.{}.{}.{}", std::time(nullptr), host, n)));
+    const std::string& path = place.local();
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-    if (fd >= 0) return io::File(fd, path);
+    if (fd >= 0) return {std::move(place), io::File(fd, path)};
     if (errno != EEXIST) fail_output(errno, "cannot create '{}'", path);
   }
 }
@@ -108,7 +110,10 @@ std::string make_tfrecord(std::string_view data) {
 
 EventWriter::EventWriter(const std::string& directory, const std::string& host,
                          std::int64_t first_step)
-    : file_(create_file(directory, host)) {
+    : EventWriter(create_file(directory, host), first_step) {}
+
+EventWriter::EventWriter(std::pair<io::GrowingFile, io::File> created, std::int64_t first_step)
+    : place_(std::move(created.first)), file_(std::move(created.second)) {
   std::string bytes = event(0, kFileVersion, "brain.Event:2");
   if (first_step > 0) {
     std::string session;

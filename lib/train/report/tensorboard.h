@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "io/file.h"
+#include "io/growing_file.h"
 
 namespace vfm::train {
 
@@ -31,9 +32,14 @@ class EventWriter {
 
   /// Writes one event with these (tag, value) pairs at the present time, at once.
   void scalars(std::int64_t step, const std::vector<std::pair<std::string, double>>& values);
-  const std::string& path() const { return file_.path(); }
+  /// Puts the file into the bucket, where DIR is in one.
+  void put() { place_.put(); }
+  const std::string& path() const { return place_.path(); }
 
  private:
+  EventWriter(std::pair<io::GrowingFile, io::File> created, std::int64_t first_step);
+
+  io::GrowingFile place_;
   io::File file_;
 };
 

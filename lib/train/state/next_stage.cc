@@ -74,7 +74,7 @@ EarlierRun find_earlier(dist::World& world, const RunOptions& options, const Dat
     if (world.rank() != 0) return;
     text = io::read_file(io::join_path(earlier.checkpoint, "train.json"));
     earlier.stages = stages_of(parse_json(text, models::train_json_name(earlier.checkpoint)));
-    Json last = {{"checkpoint", fs::absolute(earlier.checkpoint).lexically_normal().string()},
+    Json last = {{"checkpoint", models::absolute_path_of(earlier.checkpoint)},
                  {"complete", hash_of_complete(earlier.checkpoint)}};
     last.update(earlier.stages->back());
     earlier.stages->back() = std::move(last);

@@ -54,8 +54,7 @@ Validation::Validation(const Recipe& recipe, const Dataset& data, std::string sp
 
 std::vector<CleanSample> Validation::read(const data::Pack& pack) {
   std::vector<CleanSample> samples;
-  for (const std::size_t i : pack) {
-    ReadSample one = try_to_read(data_, i, {});
+  for (ReadSample& one : read_own_part(data_, pack, {}, 0, 1).whole) {
     if (one.failure.empty())
       samples.push_back(std::move(one.sample));
     else

@@ -41,18 +41,34 @@ class ClipData final : public Dataset {
   }
   const data::SampleIndex& index() const override { return *index_; }
   const Json& info() const override { return clips_.info(); }
+  std::int64_t about_bytes(std::size_t i) const override {
+    return is_remote() ? clips_.clips()[i].bytes : Dataset::about_bytes(i);
+  }
+  bool is_remote() const override { return clips_.is_remote(); }
+  std::uint32_t shard_of(std::size_t i) const override {
+    return static_cast<std::uint32_t>(clips_.clips()[i].shard);
+  }
+  void fetch(std::span<data::SampleBytes> parts) const override { clips_.fetch(parts); }
+  CleanSample read_fetched(std::size_t i, const std::string& bytes,
+                           std::optional<SeenAt> seen) const override {
+    return make(i, seen, &bytes);
+  }
 
  private:
   void fit_model(Recipe& /*recipe*/) const override {}
 
   CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const override {
+    return make(i, seen, nullptr);
+  }
+
+  CleanSample make(std::size_t i, std::optional<SeenAt> seen, const std::string* fetched) const {
     data::PixelOptions options = options_;
     if (seen) {
       options.crop = data::CropMode::random;
       options.step = seen->step;
       options.again = seen->again;
     }
-    data::ClipPixels clip = clips_.read(i, options);
+    data::ClipPixels clip = clips_.read(i, options, fetched);
     CleanSample sample{entry(i).key, clip.frames, clip.height, clip.width, clip.fps, {}, {}, {}};
     sample.pixels = std::move(clip.pixels);
     sample.read_bytes = clip.bytes;

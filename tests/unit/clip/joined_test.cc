@@ -104,7 +104,7 @@ TEST_CASE(
   io::write_file(folder.path + "/more.jsonl",
                  "{\"kind\":\"video\",\"path\":\"" + paths[5] + "\",\"license\":\"mine\"}\n");
   paths[5] = folder.path + "/more.jsonl";
-  paths.push_back("https://localhost/a.mp4");
+  paths.push_back("file:///a/a.mp4");
   const std::vector<ClipItem> items = items_of(scratch, paths, 1);
   std::vector<std::pair<Kind, std::size_t>> kinds;
   for (const ClipItem& item : items)

@@ -123,8 +123,8 @@ TEST_CASE("a fault is of the machine, unless the file itself gives it") {
     CHECK_FALSE(judge(folder / "a.mp4", cause));
   CHECK_FALSE(judge(folder / "gone.mp4", Cause::open));
   CHECK(judge(folder / "no-folder/a.mp4", Cause::open));
-  CHECK(judge("https://a.b/c.mp4", Cause::open));
-  CHECK_FALSE(judge("https://a.b/c.mp4", Cause::rejected));
+  CHECK(judge("rtsp://a.b/c.mp4", Cause::open));
+  CHECK_FALSE(judge("https://a.b/c.mp4", Cause::open));
 }
 
 TEST_CASE("the cause of a fault is settled once") {

@@ -144,12 +144,12 @@ TEST_CASE("who waits for a living writer sees what that one wrote, or that it ga
 TEST_CASE("a folder is waited for that its last program still has for a moment, and no longer") {
   const Folder folder;
   const std::string path = folder.path + "/run";
-  File first = lock_folder(path);
+  FolderLock first = lock_folder(path);
   std::thread dying([&first] {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    first = File();
+    first = FolderLock();
   });
-  const File second = lock_folder(path);
+  const FolderLock second = lock_folder(path);
   dying.join();
   CHECK_THROWS_WITH(lock_folder(path),
                     "'" + path +
@@ -278,14 +278,17 @@ TEST_CASE("paths come apart") {
   CHECK_FALSE(is_url("/a/b://c"));
 }
 
-TEST_CASE("an address is no file, however it comes here, and makes no folder") {
-  for (const char* address : {"s3://b/x", "HTTPS://h/x", "x-y+1://z", "s3:/b/x"}) {
+TEST_CASE("an address of another scheme is no file, however it comes here, and makes no folder") {
+  for (const char* address : {"gs://b/x", "ftp://h/x", "x-y+1://z"}) {
     CHECK_THROWS_WITH(make_directories(address), Catch::Contains("is an address"));
     CHECK_THROWS_WITH(write_file(address, "x"), Catch::Contains("is an address"));
     CHECK_THROWS_WITH(File::open_read(address), Catch::Contains("is an address"));
     CHECK_THROWS_WITH(File::open_regular(address), Catch::Contains("is an address"));
   }
-  CHECK_FALSE(std::filesystem::exists("s3:"));
+  CHECK_THROWS_WITH(write_file("s3:/b/x", "x"), Catch::Contains("s3://b/x"));
+  CHECK_THROWS_WITH(make_directories("https://h/x"), Catch::Contains("nothing can be written"));
+  for (const char* none : {"s3:", "gs:", "https:"})
+    CHECK_FALSE(std::filesystem::exists(none));
   for (const char* path : {"./s3:/b/x", "a b:/x", "C:/x", "/s3:/x", ":/x", "a:b/x"})
     CHECK_THROWS_WITH(read_file(path), Catch::Contains("No such file"));
   CHECK_THROWS_WITH(read_file("./s3://b/x"), Catch::Contains("No such file"));

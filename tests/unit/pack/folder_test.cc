@@ -79,7 +79,7 @@ TEST_CASE("a shard of an earlier run is taken whole, as it was made, or not at a
     folder->write_notes(tar, notes);
   };
   const auto found = [&](const Json& from, std::uint64_t member = 1 << 20) {
-    return folder->find_finished("a.tar", from, {.member = member});
+    return folder->find_finished("a.tar", "train", from, {.member = member});
   };
   write("train");
   CHECK(found(made_from).empty());  // the part of val is missing
@@ -98,7 +98,7 @@ TEST_CASE("a shard of an earlier run is taken whole, as it was made, or not at a
   CHECK(facts_of(notes).samples == 1);
   CHECK(facts_of(notes).tokens == 18);
   CHECK(found({{"settings", settings}, {"sources", {1, 3}}}).empty());
-  CHECK(folder->find_finished("b.tar", made_from, {}).empty());
+  CHECK(folder->find_finished("b.tar", "train", made_from, {}).empty());
   folder->add("val", "a.tar", facts_of(notes));
   CHECK(folder->has("val", "a.tar"));
   CHECK_FALSE(folder->has("train", "a.tar"));
