@@ -16,6 +16,8 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "cli/runner.h"
+#include "io/file.h"
+#include "io/folder.h"
 #include "io/manifest.h"
 #include "io/remote/address.h"
 #include "io/remote/remote_file.h"
@@ -47,9 +49,12 @@ OptionRow& add_text(Options& options, const char* names, Text& text, std::string
 
 /// Returns whether the file is not a page of ours, for example a video that was meant as input.
 bool holds_other_than_page(const std::string& file) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) return false;
+  if (!io::is_file(file)) return false;
   std::string begin(report::kPageBegin.size(), '\0');
+  if (io::is_remote(file)) {
+    const std::size_t got = io::File::open_read(file).read_some(begin.data(), begin.size());
+    return got > 0 && begin != report::kPageBegin;
+  }
   std::ifstream stream(file, std::ios::binary);
   stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
   return stream.gcount() > 0 && begin != report::kPageBegin;
@@ -69,11 +74,12 @@ std::optional<double> finite_number(const std::string& text) {
 }  // namespace
 
 std::string page_fault(const std::string& file) {
-  if (io::is_remote(file)) return not_file(file);  // What is there is replaced.
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) return "'" + file + "' is a folder";
+  if (io::is_remote(file) && !io::is_bucket(file)) return not_file(file);
   if (holds_other_than_page(file))
     return "'" + file + "' is there, and no page; name another file, or remove it";
+  if (io::is_remote(file)) return "";
   // The folder may not exist yet, so the nearest existing one is checked.
   auto folder = std::filesystem::absolute(file, error).parent_path();
   while (!std::filesystem::exists(folder, error) && folder.has_relative_path())

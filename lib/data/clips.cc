@@ -162,17 +162,18 @@ ClipSet::ClipSet(const std::string& directory, const std::string& split, const C
   std::erase_if(planned, [&](const auto& one) { return !is_of_split(one.record, split); });
   if (listing.facts && !planned.empty()) facts.emplace(directory);
   // Of a bucket many indexes at once, and else one after the other.
-  const std::size_t at_once = state_->remote ? io::kRequestsAtOnce : 1;
-  for (std::size_t begin = 0; begin < planned.size(); begin += at_once) {
+  const std::size_t most = state_->remote ? 64 : 1;
+  for (std::size_t begin = 0; begin < planned.size(); begin += most) {
     const std::span<const shard::FinishedShard> some =
-        std::span(planned).subspan(begin, std::min(at_once, planned.size() - begin));
+        std::span(planned).subspan(begin, std::min(most, planned.size() - begin));
     std::vector<std::vector<shard::IndexedSample>> samples(some.size());
     as_usage([&] {
-      io::for_each_at_once(some.size(), at_once, [&](std::size_t i) {
-        shard::for_each_indexed(some[i].record.path(), [&](const shard::IndexedSample& sample) {
-          samples[i].push_back(sample);
-        });
-      });
+      io::for_each_at_once(
+          some.size(), state_->remote ? io::kRequestsAtOnce : 1, [&](std::size_t i) {
+            shard::for_each_indexed(some[i].record.path(), [&](const shard::IndexedSample& sample) {
+              samples[i].push_back(sample);
+            });
+          });
       for (std::size_t i = 0; i < some.size(); ++i) {
         shards.push_back(
             {{"path", some[i].name}, {"xxh3", some[i].record.json->value("xxh3", Json())}});

@@ -54,7 +54,8 @@ Entry parse_entry(const Json& line, std::string_view what) {
 }
 
 bool store_failed(Cause cause) {
-  return may_pass(cause) || cause == Cause::server || cause == Cause::rejected;
+  return may_pass(cause) || cause == Cause::server || cause == Cause::rejected ||
+         cause == Cause::open;
 }
 
 void fetch_or_fail(std::span<SampleBytes* const> parts,

@@ -147,6 +147,10 @@ bool is_folder(const std::string& path) {
   return facts && S_ISDIR(facts->st_mode);
 }
 
+bool path_exists(const std::string& path) {
+  return is_remote(path) ? is_folder(path) || is_file(path) : file_exists(path);
+}
+
 std::optional<std::uint64_t> size_of(const std::string& path) {
   if (is_remote(path)) {
     if (path.ends_with('/') || (is_bucket(path) && address_of(path).key.empty()))

@@ -22,6 +22,8 @@ struct FolderEntry {
 /// followed. Throw Error if a server does not tell.
 bool is_file(const std::string& path);
 bool is_folder(const std::string& path);
+/// Returns whether a file or a folder of this path exists.
+bool path_exists(const std::string& path);
 /// Returns the size of a file in bytes, or nullopt if there is none.
 std::optional<std::uint64_t> size_of(const std::string& path);
 /// Returns the entries of a folder in order of bytes of their names. Returns an empty list if there

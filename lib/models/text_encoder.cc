@@ -184,7 +184,7 @@ struct Settings {
         max_tokens(static_cast<int>(config.max_tokens.value_or(512))) {
     if (!config.unknown.empty())
       fail_usage("text encoder {} has no setting '{}'", config.name, config.unknown);
-    if (options.folder.empty() && !io::file_exists(path))
+    if (options.folder.empty() && !io::path_exists(path))
       fail_usage("the text encoder's folder '{}' is not there{}", path,
                  options.folder_option.empty()
                      ? ""

@@ -2,7 +2,7 @@
 #include "models/tokenizer_folder.h"
 
 #include "base/error.h"
-#include "io/file.h"
+#include "io/folder.h"
 #include "models/tokenizer_family.h"
 
 namespace vfm::models {
@@ -19,7 +19,7 @@ DType compute_of(const TokenizerConfig& config, Device device) {
 std::string existing_folder(const TokenizerConfig& config) {
   std::string folder = config.path;
   if (folder.empty()) fail("the tokenizer has no 'path'");
-  if (!io::file_exists(folder))
+  if (!io::path_exists(folder))
     fail_usage("the tokenizer is not in '{}' any more; give its folder with --tokenizer DIR",
                folder);
   return folder;

@@ -22,6 +22,7 @@
 #include "generate/request/named_request.h"
 #include "generate/request/prompts.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/manifest.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/model_facts.h"
@@ -179,7 +180,7 @@ void Decoding::decode(DecodedLatents& result) {
   if (!output_.to_stream())
     facts.update({{"encoder", encoder_of(latents)}, {"quality", quality_of(latents, where)}});
   const std::string folder = job_.model.empty() ? need_string(latents, "model", where) : job_.model;
-  if (!io::file_exists(folder))
+  if (!io::path_exists(folder))
     fail_as(Cause::open, "no such model folder: '{}'; if it has moved, name it with --model",
             folder);
   // Where nothing is said it was decoded where the latent was made, or by a tokenizer of the

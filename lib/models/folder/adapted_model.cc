@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_model.h"
 #include "models/folder/load_tensors.h"
@@ -96,7 +97,7 @@ std::string hash_under(const ModelFolder& under, const std::string& checkpoint) 
 ModelFolder open_under(const std::string& checkpoint, const std::string& base, ModelChoice choice) {
   if (!base.empty()) need_model_folder(base);
   const std::string path = base.empty() ? origin_of(checkpoint).path : base;
-  if (io::file_exists(path)) return open_model(path, std::move(choice));
+  if (io::path_exists(path)) return open_model(path, std::move(choice));
   fail_usage(
       "'{}' has adapters of the model '{}', which is not there: move it back, or name it by its "
       "new path (vfm-generate --model, with the adapters as --lora; vfm-train --base)",

@@ -7,10 +7,10 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "io/at_once.h"
 #include "io/file.h"
 #include "io/folder.h"
 #include "io/remote/address.h"
-#include "io/remote/remote_file.h"
 #include "io/safetensors.h"
 #include "models/folder/lora_file.h"
 
@@ -51,14 +51,6 @@ std::vector<CompleteFile> list_complete(const std::string& folder) {
 
 namespace {
 
-/// Of an object its writer stored the hash of the bytes that the server has checked.
-std::string hash_of_written(const std::string& path) {
-  if (io::is_remote(path))
-    if (const std::string stored = io::RemoteFile::open(path)->stored_hash(); !stored.empty())
-      return stored;
-  return io::hash_file(path);
-}
-
 /// The folders of checkpoints in a bucket -> whether they have COMPLETE. One listing.
 std::map<std::string, bool> checkpoints_in_bucket(const std::string& run) {
   std::map<std::string, bool> found;
@@ -74,7 +66,7 @@ std::map<std::string, bool> checkpoints_in_bucket(const std::string& run) {
 }  // namespace
 
 void verify_file(const std::string& folder, const CompleteFile& file) {
-  if (hash_of_written(io::join_path(folder, file.name)) != file.hash)
+  if (io::hash_file(io::join_path(folder, file.name)) != file.hash)
     fail("checkpoint '{}' is damaged: '{}' is not as it was written", folder, file.name);
 }
 
@@ -119,11 +111,14 @@ void remove_unfinished_checkpoints(const std::string& run) {
 
 void verify_checkpoint(const std::string& folder, int rank, int ranks) {
   std::vector<std::uint64_t> loads(static_cast<std::size_t>(ranks), 0);
+  std::vector<CompleteFile> own;
   for (const CompleteFile& file : list_complete(folder)) {
     const auto least = std::ranges::min_element(loads);
     *least += file.bytes;
-    if (least - loads.begin() == rank) verify_file(folder, file);
+    if (least - loads.begin() == rank) own.push_back(file);
   }
+  io::for_each_at_once(own.size(), io::is_remote(folder) ? io::kRequestsAtOnce : 1,
+                       [&](std::size_t i) { verify_file(folder, own[i]); });
 }
 
 std::string find_checkpoint(const std::string& path) {
@@ -138,7 +133,7 @@ std::string find_checkpoint(const std::string& path) {
 }
 
 std::string checkpoint_at(const std::string& path) {
-  const auto has = [&](const char* name) { return io::file_exists(io::join_path(path, name)); };
+  const auto has = [&](const char* name) { return io::path_exists(io::join_path(path, name)); };
   return has("COMPLETE") || has("checkpoints") ? find_checkpoint(path) : "";
 }
 

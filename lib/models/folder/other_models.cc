@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/listed.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "models/dit/architecture.h"
 #include "models/dit/network_json.h"
 #include "models/folder/hf_folder.h"
@@ -210,7 +211,7 @@ bool looks_like_hub_name(const std::string& path) {
 }  // namespace
 
 void need_model_folder(const std::string& path, std::string_view what) {
-  if (io::file_exists(path)) return;
+  if (io::path_exists(path)) return;
   if (looks_like_hub_name(path))
     fail_usage(
         "no such {}: '{}'; if that is a name on a hub: nothing is downloaded here, so download it "

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "dist/together.h"
+#include "io/at_once.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/folder.h"
@@ -309,13 +310,21 @@ std::string damage_of(dist::World& world, const std::string& folder) {
   const std::vector<int> ranks = dist::deal(sizes, world.size());
   std::string mine;  // "NUMBER MESSAGE" of my first that is damaged
   on_all_ranks(world, [&] {
-    for (std::size_t i = 0; i < ranks.size() && mine.empty(); ++i) {
-      if (ranks[i] != world.rank()) continue;
+    std::vector<std::size_t> own;  // numbers of files
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+      if (ranks[i] == world.rank()) own.push_back(i);
+    const auto verify = [&](std::size_t k) {
+      const std::size_t i = own[k];
       try {
         models::verify_file(folder, {shared[i][0], shared[i][1], sizes[i]});
       } catch (const Error& error) {
-        mine = fmt::format("{:08} {}", i, error.what());
+        throw Error(fmt::format("{:08} {}", i, error.what()));
       }
+    };
+    try {
+      io::for_each_at_once(own.size(), io::is_remote(folder) ? io::kRequestsAtOnce : 1, verify);
+    } catch (const Error& error) {
+      mine = error.what();
     }
   });
   for (const std::string& text : world.gather(mine))

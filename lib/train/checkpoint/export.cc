@@ -77,7 +77,7 @@ void write_adapters(const models::ModelFolder& model, const models::Origin& orig
 
 /// Throws unless DIR is not there, empty, or ours to replace. Whether it is this very export.
 bool is_there(const ExportOptions& options, const Json& mark) {
-  if (!io::file_exists(options.folder)) return false;
+  if (!io::path_exists(options.folder)) return false;
   const std::string path = io::join_path(options.folder, models::kExportMark);
   if (io::file_exists(path)) {
     const Json found = parse_json(io::read_file(path), fmt::format("'{}'", path));

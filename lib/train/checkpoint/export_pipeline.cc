@@ -69,7 +69,7 @@ std::string why_not(const models::ModelFacts& facts, const models::NetworkConfig
 std::string place_of(const std::string& was, const std::string& given, const char* what,
                      const char* option) {
   const std::string& path = given.empty() ? was : given;
-  if (!path.empty() && io::file_exists(path)) return path;
+  if (!path.empty() && io::path_exists(path)) return path;
   fail_usage(
       "the {} is not in '{}' any more; give its folder with {} DIR, or write the network alone "
       "with --parts none",

@@ -169,7 +169,8 @@ constexpr ConstantWords kWords[] = {
      "of the second folder. _data.weights_ and _data.repeats_ exclude each other. Default of both: "
      "each folder once."},
     {"data.ahead", "bytes",
-     "Size of the samples that a rank reads ahead, to bridge pauses of the storage."},
+     "Size of the samples that a rank reads ahead, to bridge pauses of the storage. From a bucket, "
+     "as many more bytes are being fetched."},
     {"optimizer.kind", "",
      "How weights are updated. *adamw*: every element by itself. *muon*: a matrix that multiplies "
      "tokens in a block moves by its momentum made orthogonal, times 0.2 and the square root of "

@@ -13,6 +13,7 @@
 #include "dist/together.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "models/dit/architecture.h"
 #include "models/folder/adapted_model.h"
 #include "models/folder/checkpoint_folder.h"
@@ -120,7 +121,7 @@ Found open_known(const models::Origin& known, const RunOptions& options) {
   if (!known.adapters_path.empty() &&
       (is_from(known.adapters_path, init) || !adapters_at(init).empty()))
     return {open_initial(under.empty() ? known.path : under, part)};
-  return {open_initial(is_from(known.path, init) && io::file_exists(known.path) ? known.path : init,
+  return {open_initial(is_from(known.path, init) && io::path_exists(known.path) ? known.path : init,
                        part, under),
           under};
 }

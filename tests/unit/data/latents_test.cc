@@ -105,6 +105,21 @@ TEST_CASE("a sample is read in pieces, of which all are the sample") {
   CHECK_THROWS_WITH(set.put_together(0, set.read_piece(1, 0, 3072)), Contains("the shard has 'b'"));
 }
 
+TEST_CASE("parts of several samples are fetched together, and one that fails fails alone") {
+  const Folder folder;
+  const LatentSet set(folder.path(), "train");
+  CHECK_FALSE(set.is_remote());
+  std::vector<SampleBytes> parts = {
+      {2, 0, 3072, {}, {}}, {0, 700, 3072, {}, {}}, {1, 0, 4000, {}, {}}, {0, 0, 700, {}, {}}};
+  set.fetch(parts);
+  CHECK_THAT(parts[2].failure, Contains("there are none up to"));
+  for (const std::size_t k : {0, 1, 3}) {
+    CHECK(parts[k].failure.empty());
+    CHECK(parts[k].bytes == set.read_piece(parts[k].sample, parts[k].begin, parts[k].end));
+  }
+  CHECK(set.put_together(2, parts[0].bytes).latent == set.read(2).latent);
+}
+
 TEST_CASE("what does not fit the index is refused by name") {
   const Folder folder;
   const auto index_with = [&](const char* name, const Json& value) {

@@ -1,0 +1,103 @@
+#!/usr/bin/env bats
+# --part in a bucket: the folder of one machine with a disk, whoever does the parts and whoever is killed.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2154 # stderr is of run --separate-stderr
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+  load ../helpers
+  load storage
+  setup_tools
+  cd "$BATS_FILE_TMPDIR" || return 1
+  bucket_start || return 1
+  [ -z "${NO_BUCKET-}" ] || return 0
+  make_part_sources 24 work
+  make_one
+}
+teardown_file() { load storage && bucket_stop; }
+setup() {
+  load ../helpers
+  load storage
+  setup_tools
+  needs_bucket
+  cd "$BATS_FILE_TMPDIR" || return 1
+  export VFM_LEASE_SECONDS=0.5
+}
+
+@test "four processes, of which one is killed, do the parts of a list in a bucket; status and join tell what they tell of a disk" {
+  local pids=() i
+  list_parts s3://work/made 7
+  [ "$(vfm-clip status s3://work/made --missing)" = 0-6 ]
+  for i in 1 2 3 4; do
+    setsid vfm-clip -j1 -o s3://work/made --part auto >"out$i" 2>"err$i" </dev/null 3>&- &
+    pids+=($!)
+  done
+  sleep 0.4
+  kill -KILL "${pids[2]}" 2>/dev/null || true
+  wait "${pids[2]}" || true
+  for i in 0 1 3; do wait "${pids[i]}" || { cat err*; return 1; }; done
+  [ -z "$(vfm-clip status s3://work/made --missing)" ]
+  vfm-clip status s3://work/made | records | jq -se '.[-1] | .kind == "parts" and .parts == 7 and .done == 7 and .missing == 0'
+  vfm-caption -j2 --part auto/3 s3://work/made >captions
+  vfm-shard join s3://work/made >made.jsonl
+  same_as_one s3://work/made
+}
+
+@test "of one part that many claim at the same time, one process has the lease" {
+  local pids=() i
+  list_parts s3://work/claimed 1
+  proxy_start
+  for i in 1 2 3 4; do
+    vfm-clip -j1 -o s3://work/claimed --part next >"out$i" 2>"err$i" </dev/null 3>&- &
+    pids+=($!)
+  done
+  local statuses=()
+  for i in "${pids[@]}"; do
+    local status=0
+    wait "$i" || status=$?
+    statuses+=($status)
+  done
+  echo "${statuses[@]}"
+  [ "$(printf '%s\n' "${statuses[@]}" | grep -c '^0$')" -ge 1 ]
+  [ -z "$(printf '%s\n' "${statuses[@]}" | grep -v '^[04]$')" ]
+  # Each shard was put once.
+  asked 'map(select(.method == "PUT" and (.path | test("\\.tar$"))) | .path) | [length, (unique | length)]'
+  [ "$(asked 'map(select(.method == "PUT" and (.path | test("\\.tar$"))) | .path) | length == (unique | length)')" = true ]
+}
+
+@test "a store that lets a second create pass is refused for parts, and named" {
+  list_parts s3://work/unsafe 2
+  proxy_start
+  faults <<<'unconditional'
+  run --separate-stderr in_a_minute vfm-clip -o s3://work/unsafe --part auto
+  echo "$status $stderr"
+  [ "$status" -eq 2 ] && [[ $stderr == *"$AWS_ENDPOINT_URL"* || $stderr == *"${AWS_ENDPOINT_URL#http://}"* ]] && [[ $stderr == *"If-None-Match"* ]]
+  [ -z "$(bucket_objects list work/unsafe | grep '\.tar$')" ]
+  # Without parts nobody needs it.
+  vfm-clip --min-length 1s -o s3://work/alone s3://work/raw/large1.mp4 >alone.jsonl
+  [ "$(records alone.jsonl | wc -l)" -ge 1 ]
+}
+
+@test "leases, markers and shards under faults and stale listings" {
+  list_parts s3://work/faulty 4
+  proxy_start 7
+  faults <<'END'
+stale seconds=2
+lost method=PUT chance=0.1
+error status=409 code=ConditionalRequestConflict method=PUT chance=0.1
+error status=503 code=SlowDown chance=0.05
+reset chance=0.03
+END
+  local pids=() i
+  for i in 1 2; do
+    vfm-clip -j1 -o s3://work/faulty --part auto >"out$i" 2>"err$i" </dev/null 3>&- &
+    pids+=($!)
+  done
+  for i in "${pids[@]}"; do wait "$i" || { cat err*; return 1; }; done
+  [ "$(injected)" -gt 3 ]
+  no_faults
+  [ -z "$(vfm-clip status s3://work/faulty --missing)" ]
+  vfm-caption --part auto/3 s3://work/faulty >captions
+  vfm-shard join s3://work/faulty >joined
+  same_as_one s3://work/faulty
+}

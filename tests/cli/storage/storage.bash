@@ -1,0 +1,118 @@
+# What the tests of data in buckets share: a small work for each program, and comparisons with the same work on disk.
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+
+# shellcheck disable=SC1091 # another file
+source "${VFM_ROOT:?}/tests/support/bucket.bash"
+
+# shellcheck disable=SC2034 # of those who load this
+programs=(clip caption embed shard pack train generate)
+
+# make_work: for a setup_file that has started the server. The folder "work" and the bucket "work" have the same: what
+# each program reads. The folder of the file is the current one then.
+make_work() {
+  draw_dataset 12 || return 1
+  mkdir work
+  vfm-pack --size 64 --frames 17 -o work/latents <shards.jsonl >latents.jsonl 2>said || return 1
+  quick_recipe work/model work/latents
+  cp -r raw work/raw
+  rm -f work/model.jsonl work/raw/held-out.txt
+  mkdir work/tars
+  find clips -name '*-?????.tar' -exec cp {} work/tars/ \;
+  bucket work
+  bucket_objects put work work
+}
+
+# names_in IN FOLDER SUFFIX: the files of work/FOLDER, as they are called in IN.
+names_in() { (cd work && printf "$1/%s\n" "$2"/*"$3"); }
+
+# work_in PROGRAM IN OUT THREADS: sets `command`, which reads below IN and writes OUT, for less than a second.
+work_in() {
+  local names
+  case $1 in
+    clip) mapfile -t names < <(names_in "$2" raw .mp4) && command=(vfm-clip "-j$4" --min-length 1s -o "$3" "${names[@]}") ;;
+    caption | embed) mapfile -t names < <(names_in "$2" tars .tar) && command=("vfm-$1" "-j$4" -o "$3" "${names[@]}") ;;
+    shard) mapfile -t names < <(names_in "$2" tars .tar) && command=(vfm-shard "-j$4" --keep-duplicates -o "$3" "${names[@]}") ;;
+    pack)
+      mapfile -t names < <(names_in "$2" tars .tar)
+      command=(vfm-pack "-j$4" --size 64 --frames 17 -o "$3" "${names[@]}")
+      ;;
+    train)
+      command=(vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" "-j$4" --data "$2/latents" -o "$3" model.num_layers=1
+        model.num_attention_heads=2 model.adaln_lora_dim=8 validation.every=0 train.steps=6 train.checkpoint_every=2
+        train.keep=1)
+      ;;
+    generate) command=(vfm-generate --model "$2/model" "-j$4" --steps 2 -o "$3" 'a red circle') ;;
+    *) return 1 ;;
+  esac
+}
+
+# settle FOLDER NAME: what was written as NAME is called OUT in its texts, and what tells times, processes and inodes is gone.
+settle() {
+  find "$1" \( -name .vfm-clip.ledger -o -name timing.jsonl -o -name 'events.*' \) -delete
+  find "$1" -type f \( -name '*.json*' -o -name '*.html' -o -name '*.md' -o -name '*.yaml' \) -exec sed -i "s#$2#OUT#g" {} +
+}
+
+# as_wanted PLACE PROGRAM: whether s3://PLACE has what the program's work makes on a disk (wanted).
+as_wanted() {
+  rm -rf got
+  bucket_objects get "$1" got
+  settle got "s3://$1"
+  diff -r "wanted/$2" got
+}
+
+# wanted PROGRAM: makes wanted/PROGRAM, from the bucket, on the disk.
+wanted() {
+  [ ! -e "wanted/$1" ] || return 0
+  mkdir -p wanted
+  work_in "$1" s3://work "wanted/$1" 2
+  "${command[@]}" >"wanted/$1.jsonl" 2>"wanted/$1.err" || { cat "wanted/$1.err"; return 1; }
+  settle "wanted/$1" "wanted/$1"
+}
+
+# in_a_minute COMMAND...: it ends before that, or is killed.
+in_a_minute() { timeout -k 1 60 "$@"; }
+
+# make_part_sources COUNT BUCKET: videos in s3://BUCKET/raw, whose addresses are in the file "names": small ones, some of more
+# than a sixteenth of a shard of 128 KiB, a twin, and one that is no video.
+make_part_sources() {
+  local i
+  mkdir media
+  make_shots shots.mp4
+  make_video plain.mp4 0.7
+  # Sources that differ in a box that no reader looks at.
+  for i in $(seq -w "$1"); do { cat plain.mp4; printf '\0\0\0\020free%08d' "$((10#$i))"; } >"media/v$i.mp4"; done
+  for i in 1 2 3; do
+    { cat shots.mp4; printf '\0\1\0\010free'; head -c 65536 /dev/zero | tr '\0' $i; } >media/large$i.mp4
+  done
+  cp media/large2.mp4 media/twin.mp4
+  echo no video >media/none.mp4
+  bucket "$2"
+  bucket_objects put media "$2/raw"
+  (cd media && printf "s3://$2/raw/%s\n" *) >names
+}
+
+list_parts() { vfm-clip list --shard-size 128KiB -o "$1" -n "$2" <names >listed.jsonl; }
+
+# make_one: the folder "one", which one process makes on the disk of the same sources, with captions in three parts.
+make_one() {
+  list_parts one 1
+  vfm-clip -o one --part 0/1 >one.jsonl 2>said
+  for i in 0 1 2; do vfm-caption --part $i/3 one >captions || return 1; done
+  vfm-shard join one >joined
+  rm -r one/parts
+  settle one one
+}
+
+# same_as_one ADDRESS: it has the files of "one", but for those that tell who did what, and no lease and no upload is left.
+same_as_one() {
+  local left
+  rm -rf got
+  bucket_objects get "${1#s3://}" got
+  left=$(find got -name 'lease*' -o -name temporary -o -name 'unfinished*' -o -name failed.json -o -name '.*.tmp' -o -name '.vfm-probe*')
+  [ -z "$left" ] || { echo "$left"; return 1; }
+  [ -z "$(bucket_objects uploads "${1#s3://}")" ] || { echo "an upload is left"; return 1; }
+  rm -r got/parts
+  settle got "$1"
+  diff -r one got
+}
