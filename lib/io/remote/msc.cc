@@ -169,6 +169,8 @@ MscProfile read_msc_profile(const MscSettings& settings) {
   if (settings.find("metadata_provider")) {
     if (settings.text("metadata_provider/type") != "manifest")
       settings.refuse("metadata_provider/type", "is not 'manifest', the only one that vfm knows");
+    if (profile.base_path.empty())
+      settings.refuse("metadata_provider", "needs a base_path, with the bucket");
     profile.has_manifest = true;
     profile.manifest = settings.text("metadata_provider/options/manifest_path");
   }

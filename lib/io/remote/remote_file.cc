@@ -146,7 +146,8 @@ std::shared_ptr<RemoteFile> RemoteFile::open_if_there(const std::string& address
   const std::optional<ObjectFacts> facts = client->head(where.key);
   if (!facts) return nullptr;
   return std::make_shared<RemoteObject>(
-      RemoteObject::Facts{address, where.key, facts->version, facts->hash, facts->bytes, true},
+      RemoteObject::Facts{address, client->physical(where.key), facts->version, facts->hash,
+                          facts->bytes, true},
       client->requester());
 }
 
@@ -193,11 +194,10 @@ void RemoteObject::pread_all(std::span<const Range> ranges,
 
 std::string read_object(const std::string& address, std::uint64_t most) {
   const ObjectAddress where = address_of(address);
-  const bool web = where.kind == ObjectAddress::Kind::http;
   if (where.key.empty()) fail_as(Cause::open, "cannot open '{}': it is a bucket", address);
-  const std::shared_ptr<Requester> requester =
-      web ? web_requester() : S3Client::of(where)->requester();
-  std::optional<WholeObject> object = requester->read(where.key, address, most);
+  std::optional<WholeObject> object = where.kind == ObjectAddress::Kind::http
+                                          ? web_requester()->read(where.key, address, most)
+                                          : S3Client::of(where)->read(where.key, most);
   if (!object) fail_as(Cause::open, "cannot open '{}': no such object", address);
   return std::move(object->contents);
 }

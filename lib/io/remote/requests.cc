@@ -148,16 +148,13 @@ ObjectAnswer Requester::exchange(const ObjectRequest& request, WebRequest& sent)
 
 ObjectAnswer Requester::send(const ObjectRequest& request) {
   Retry retry(net_seconds(), request.cancelled);
-  bool uncertain = false;
   for (;;) {
     ObjectAnswer answer = try_once(request);
-    answer.uncertain = uncertain;
     answer.tries = retry.tries();
     if (!may_retry(request, answer) || request.despite_stop) return answer;
     note_try(request.key, answer);
     // A try that sent much was no wait.
     if (answer.tries == 1 && request.body.size() > (std::size_t{1} << 20)) retry.progress();
-    uncertain = uncertain || !answer.fault.empty() || answer.status >= 500;
     if (!retry.wait(answer.retry_after)) return answer;
   }
 }

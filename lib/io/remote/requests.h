@@ -39,8 +39,7 @@ struct ObjectRequest {
 };
 
 struct ObjectAnswer : WebAnswer {
-  AnswerError error;       ///< Of an answer with a status of 300 or more.
-  bool uncertain = false;  ///< An earlier try may have had its effect, as its answer was lost.
+  AnswerError error;  ///< Of an answer with a status of 300 or more.
   int tries = 1;
 };
 

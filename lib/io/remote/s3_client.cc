@@ -13,6 +13,8 @@
 #include "base/stop.h"
 #include "io/process_name.h"
 #include "io/remote/msc.h"
+#include "io/remote/msc_manifest.h"
+#include "io/remote/remote_object.h"
 #include "io/remote/signature.h"
 
 namespace vfm::io {
@@ -20,6 +22,8 @@ namespace {
 
 constexpr std::uint64_t kMostCopied = std::uint64_t{5} << 30;  // by one request
 constexpr std::uint64_t kCopiedPart = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMostManifestIndex = std::uint64_t{64} << 20;
+constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 constexpr const char* kHashHeader = "x-amz-meta-vfm-xxh3";
 constexpr const char* kWriterHeader = "x-amz-meta-vfm-writer";
 
@@ -63,11 +67,33 @@ ObjectFacts facts_of_answer(const WebAnswer& answer, const std::string& address)
           answer.header(kHashHeader), answer.header(kWriterHeader)};
 }
 
+void read_remote_lines(RemoteReader& bytes, const std::function<void(const std::string&)>& each) {
+  std::string line, some(std::size_t{64} << 10, '\0');
+  for (std::size_t count; (count = bytes.read_some(some.data(), some.size())) > 0;)
+    for (std::string_view rest(some.data(), count); !rest.empty();) {
+      const std::size_t end = rest.find('\n');
+      line += rest.substr(0, end);
+      if (line.size() > kLongestLine)
+        fail_as(Cause::limit, "'{}' has a line of over 1 MiB", bytes.file().address());
+      if (end == rest.npos) break;
+      rest.remove_prefix(end + 1);
+      each(line);
+      line.clear();
+    }
+  if (!line.empty()) each(line);
+}
+
 }  // namespace
 
 struct S3Client::State {
-  State(S3Place place, const ObjectAddress& address)
-      : requester(std::make_shared<S3Requester>(std::move(place), address.bucket)) {}
+  State(const MscProfile& of, const ObjectAddress& address)
+      : requester(std::make_shared<S3Requester>(of.place, address.bucket)),
+        profile(address.profile),
+        manifest_path(of.manifest),
+        has_manifest(of.has_manifest) {
+    const std::size_t slash = of.base_path.find('/');
+    if (slash != of.base_path.npos) base = of.base_path.substr(slash + 1) + "/";
+  }
 
   /// Adds what lets the server check the body, and signs it if need be. Returns its CRC32C.
   std::string guard(ObjectRequest& request, std::string_view body) const {
@@ -88,58 +114,54 @@ struct S3Client::State {
     request.retry_conflict = condition.absent || !condition.version.empty();
   }
 
+  std::string address(const std::string& key) const {
+    return "s3://" + requester->bucket() + "/" + key;
+  }
+  std::optional<ObjectFacts> head(const std::string& key) const;
+  void list(const std::string& prefix, bool all,
+            const std::function<void(const ListedObject&)>& each) const;
+  /// Returns the manifest of the MSC profile, which is read at the first call, or null.
+  const MscManifest* manifest();
+  /// Returns the key of the object that a key stands for.
+  std::string physical(const std::string& key) {
+    const MscManifest* const names = manifest();
+    return names ? names->physical(key).value_or(key) : key;
+  }
+  /// What a manifest lists is not changed by others than those who write manifests.
+  void check_writable() const {
+    if (has_manifest)
+      fail_usage(
+          "'msc://{}' has a manifest, so it is only read; write to a profile without "
+          "metadata_provider, or to s3://{}",
+          profile, requester->bucket());
+  }
+
   std::shared_ptr<S3Requester> requester;
+  std::string profile, base, manifest_path;
+  bool has_manifest = false;
+
+ private:
+  std::mutex mutex_;
+  std::optional<MscManifest> manifest_;
 };
 
-S3Client::S3Client(std::unique_ptr<State> state) : state_(std::move(state)) {}
-S3Client::~S3Client() = default;
-
-std::shared_ptr<S3Client> S3Client::of(const ObjectAddress& address) {
-  if (address.kind != ObjectAddress::Kind::s3)
-    fail_usage("'{}' is not in a bucket: only s3:// and msc:// can be listed and written",
-               address.text);
-  static std::mutex& mutex = *new std::mutex;  // used until the process ends
-  static auto& clients =
-      *new std::map<std::pair<std::string, std::string>, std::shared_ptr<S3Client>>;
-  const std::lock_guard lock(mutex);
-  std::shared_ptr<S3Client>& client = clients[{address.profile, address.bucket}];
-  if (!client) {
-    S3Place place =
-        address.profile.empty() ? place_by_environment() : msc_profile(address.profile).place;
-    client.reset(new S3Client(std::make_unique<State>(std::move(place), address)));
-  }
-  return client;
-}
-
-std::string S3Client::address(const std::string& key) const {
-  return "s3://" + state_->requester->bucket() + "/" + key;
-}
-
-std::string S3Client::name() const {
-  return state_->requester->name();
-}
-
-std::shared_ptr<Requester> S3Client::requester() const {
-  return state_->requester;
-}
-
-std::optional<ObjectFacts> S3Client::head(const std::string& key) {
+std::optional<ObjectFacts> S3Client::State::head(const std::string& key) const {
   ObjectRequest request;
   request.method = "HEAD";
   request.key = key;
-  const ObjectAnswer answer = state_->requester->send(request);
+  const ObjectAnswer answer = requester->send(request);
   if (answer.status == 404) return std::nullopt;
   if (!answer.succeeded()) fail_read("open", address(key), answer);
   return facts_of_answer(answer, address(key));
 }
 
-void S3Client::list(const std::string& prefix, bool all,
-                    const std::function<void(const ListedObject&)>& each) {
+void S3Client::State::list(const std::string& prefix, bool all,
+                           const std::function<void(const ListedObject&)>& each) const {
   ObjectRequest request;
   request.query = {{"list-type", "2"}, {"encoding-type", "url"}, {"prefix", prefix}};
   if (!all) request.query["delimiter"] = "/";
   for (;;) {
-    const ObjectAnswer answer = state_->requester->send(request);
+    const ObjectAnswer answer = requester->send(request);
     if (!answer.succeeded()) fail_read("list", address(prefix), answer);
     ListPage page = read_list_page(answer.body);
     for (ListPage::Entry& entry : page.entries) {
@@ -157,7 +179,85 @@ void S3Client::list(const std::string& prefix, bool all,
   }
 }
 
+const MscManifest* S3Client::State::manifest() {
+  if (!has_manifest) return nullptr;
+  const std::lock_guard lock(mutex_);
+  if (manifest_) return &*manifest_;
+  MscManifest::Reader reader;
+  reader.folders = [&](const std::string& prefix) {
+    std::vector<std::string> names;
+    list(prefix, false, [&](const ListedObject& object) {
+      if (object.name.ends_with('/')) names.push_back(object.name);
+    });
+    return names;
+  };
+  reader.exists = [&](const std::string& key) { return head(key).has_value(); };
+  reader.read = [&](const std::string& key) {
+    const auto object = requester->read(key, address(key), kMostManifestIndex);
+    if (!object) fail_as(Cause::open, "cannot open '{}': no such object", address(key));
+    return object->contents;
+  };
+  reader.read_lines = [&](const std::string& key, const auto& each) {
+    const std::optional<ObjectFacts> facts = head(key);
+    if (!facts) fail_as(Cause::open, "cannot open '{}': no such object", address(key));
+    RemoteReader bytes(std::make_shared<RemoteObject>(
+        RemoteObject::Facts{address(key), key, facts->version, "", facts->bytes, true}, requester));
+    read_remote_lines(bytes, each);
+  };
+  manifest_.emplace(reader, base, manifest_path);
+  return &*manifest_;
+}
+
+S3Client::S3Client(std::unique_ptr<State> state) : state_(std::move(state)) {}
+S3Client::~S3Client() = default;
+
+std::shared_ptr<S3Client> S3Client::of(const ObjectAddress& address) {
+  if (address.kind != ObjectAddress::Kind::s3)
+    fail_usage("'{}' is not in a bucket: only s3:// and msc:// can be listed and written",
+               address.text);
+  static std::mutex& mutex = *new std::mutex;  // used until the process ends
+  static auto& clients =
+      *new std::map<std::pair<std::string, std::string>, std::shared_ptr<S3Client>>;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<S3Client>& client = clients[{address.profile, address.bucket}];
+  if (!client) {
+    const MscProfile profile = address.profile.empty()
+                                   ? MscProfile{"", place_by_environment(), "", false}
+                                   : msc_profile(address.profile);
+    client.reset(new S3Client(std::make_unique<State>(profile, address)));
+  }
+  return client;
+}
+
+std::string S3Client::address(const std::string& key) const {
+  return state_->address(key);
+}
+
+std::string S3Client::physical(const std::string& key) const {
+  return state_->physical(key);
+}
+
+std::string S3Client::name() const {
+  return state_->requester->name();
+}
+
+std::shared_ptr<Requester> S3Client::requester() const {
+  return state_->requester;
+}
+
+std::optional<ObjectFacts> S3Client::head(const std::string& key) {
+  return state_->head(state_->physical(key));
+}
+
+void S3Client::list(const std::string& prefix, bool all,
+                    const std::function<void(const ListedObject&)>& each) {
+  if (const MscManifest* const manifest = state_->manifest())
+    return manifest->list(prefix, all, each);
+  state_->list(prefix, all, each);
+}
+
 void S3Client::remove(const std::string& key) {
+  state_->check_writable();
   ObjectRequest request;
   request.method = "DELETE";
   request.key = key;
@@ -166,6 +266,7 @@ void S3Client::remove(const std::string& key) {
 }
 
 void S3Client::copy(const std::string& from, const std::string& to) {
+  state_->check_writable();
   const std::optional<ObjectFacts> facts = head(from);
   if (!facts) fail_as(Cause::open, "cannot copy '{}': no such object", address(from));
   ObjectRequest request;
@@ -200,13 +301,13 @@ void S3Client::copy(const std::string& from, const std::string& to) {
 }
 
 std::optional<WholeObject> S3Client::read(const std::string& key, std::uint64_t most) {
-  return state_->requester->read(key, address(key), most);
+  return state_->requester->read(state_->physical(key), address(key), most);
 }
 
 std::string S3Client::read_range(const std::string& key, std::uint64_t offset, std::size_t size) {
   if (size == 0) return "";
   ObjectRequest request;
-  request.key = key;
+  request.key = state_->physical(key);
   request.headers["range"] = fmt::format("bytes={}-{}", offset, offset + size - 1);
   request.most_bytes = size;
   ObjectAnswer answer = state_->requester->send(request);
@@ -220,6 +321,7 @@ std::string S3Client::read_range(const std::string& key, std::uint64_t offset, s
 
 std::optional<std::string> S3Client::write(const std::string& key, std::string_view contents,
                                            const WriteCondition& condition) {
+  state_->check_writable();
   ObjectRequest request;
   request.method = "PUT";
   request.key = key;
@@ -233,13 +335,14 @@ std::optional<std::string> S3Client::write(const std::string& key, std::string_v
   const bool gone = answer.status == 404 && !condition.version.empty();
   const bool lost = request.retry_conflict && (answer.status == 412 || gone);
   if (!lost) fail_write("write", address(key), answer);
-  // An earlier try, whose answer was lost, may have written it.
-  if (answer.uncertain)
-    if (const auto facts = head(key); facts && facts->writer == writer) return facts->version;
+  // An earlier try, whose answer was lost, may have written it. libcurl makes a try of its own if a
+  // kept connection turns out to be closed.
+  if (const auto facts = head(key); facts && facts->writer == writer) return facts->version;
   return std::nullopt;
 }
 
 std::string S3Client::begin_upload(const std::string& key, const std::string& writer) {
+  state_->check_writable();
   ObjectRequest request;
   request.method = "POST";
   request.key = key;
@@ -296,7 +399,7 @@ std::optional<std::string> S3Client::complete_upload(const std::string& key, con
     return version_of_etag(etag);
   }
   // An earlier try, whose answer was lost, may have completed it.
-  if (answer.uncertain)
+  if (answer.status == 404 || answer.status == 412)
     if (const auto facts = head(key); facts && facts->writer == writer) return facts->version;
   if (request.retry_conflict && answer.status == 412) return std::nullopt;
   fail_write("write", address(key), answer);

@@ -62,6 +62,8 @@ class S3Client {
   /// Copies an object within the bucket, on the server.
   void copy(const std::string& from, const std::string& to);
 
+  /// Returns the key of the object that `key` stands for in a manifest of MSC, or `key`.
+  std::string physical(const std::string& key) const;
   /// Returns the address of a key, for messages.
   std::string address(const std::string& key) const;
   /// The server and the bucket, for what is asked once for each.
