@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "base/error.h"
 #include "cli/part_options.h"
+#include "io/folder.h"
 #include "shard/part_output.h"
 
 /// Throws Error{usage} for options that cannot be of a part. Call it in Tool::check().
@@ -32,12 +31,11 @@ inline std::optional<vfm::shard::PartTask> part_work(
   if (part.choice.whole()) return std::nullopt;
   vfm::shard::PartTask task{vfm::shard::part_directory(output, inputs),        tool, part.choice,
                             {{"ffmpeg", ffmpeg.substr(0, ffmpeg.find('\n'))}}, "",   &progress};
-  std::error_code error;
-  if (inputs.size() == 1 && std::filesystem::is_directory(inputs[0], error) &&
+  if (inputs.size() == 1 && vfm::io::is_folder(inputs[0]) &&
       vfm::shard::ListedClips::are_in(inputs[0]))
     task.clips = inputs[0];
   if (tool == "pack" && !task.clips.empty() &&
-      std::filesystem::equivalent(task.clips, task.directory, error))
+      vfm::io::canonical_path(task.clips) == vfm::io::canonical_path(task.directory))
     vfm::fail_usage("'{}' has parts of vfm-clip; pack into another folder", task.directory);
   if (part.choice.follow && task.clips.empty())
     vfm::fail_usage(

@@ -1,7 +1,5 @@
 // vfm-caption: adds a caption column to shards.
 // SPDX-License-Identifier: Apache-2.0
-#include <filesystem>
-
 #include "base/address.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -14,7 +12,9 @@
 #include "columns/caption/caption.h"
 #include "columns/caption/caption_costs.h"
 #include "columns/caption/endpoint_file.h"
+#include "io/folder.h"
 #include "io/http.h"
+#include "io/remote/address.h"
 #include "media/isolate/isolated.h"
 #include "media/version.h"
 #include "shard_estimate.h"
@@ -28,10 +28,9 @@ namespace {
 
 std::string is_folder(const std::string& name) {
   if (std::string refused = vfm::no_file_message(name); !refused.empty()) return refused;
-  std::error_code error;
-  if (std::filesystem::is_directory(name, error)) return "";
-  const std::string address = vfm::no_file_message(name);
-  return address.empty() ? "'" + name + "' is not a folder" : address;
+  // No server is asked before the work begins.
+  if (vfm::io::is_bucket(name)) return "";
+  return vfm::io::is_folder(name) ? "" : "'" + name + "' is not a folder";
 }
 
 class CaptionTool : public vfm::cli::Tool {

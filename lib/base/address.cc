@@ -22,8 +22,10 @@ std::string scheme_before(std::string_view name, std::size_t colon) {
   return scheme;
 }
 
-bool is_read_everywhere(std::string_view scheme) {
-  return scheme == "s3" || scheme == "msc" || scheme == "http" || scheme == "https";
+/// `scheme` is that of `name`, in lower case.
+bool is_read_everywhere(std::string_view name, std::string_view scheme) {
+  return name.starts_with(scheme) &&
+         (scheme == "s3" || scheme == "msc" || scheme == "http" || scheme == "https");
 }
 
 }  // namespace
@@ -40,11 +42,11 @@ std::string no_file_message(std::string_view name) {
   if (scheme == "file")
     return vfm::format("'{}' is an address; give the path, '{}'", name,
                        name.substr(scheme.size() + (url_scheme(name).empty() ? 1 : 3)));
-  if (!is_read_everywhere(scheme))
+  if (!is_read_everywhere(name, scheme))
     return vfm::format(
-        "'{}' is an address of '{}', which vfm does not read; give one of s3 or https, copy it, or "
-        "mount it",
-        name, scheme);
+        "'{}' is an address of a kind that vfm does not read; give one of s3:// or https://, copy "
+        "it, or mount it",
+        name);
   if (url_scheme(name).empty())
     return vfm::format("'{}' is no address; write '{}://{}'", name, scheme,
                        name.substr(scheme.size() + 2));
@@ -53,7 +55,7 @@ std::string no_file_message(std::string_view name) {
 
 std::string no_video_message(std::string_view name, std::span<const std::string> protocols) {
   const std::string scheme = url_scheme(name);
-  if (scheme.empty() || scheme == "file" || is_read_everywhere(scheme) ||
+  if (scheme.empty() || scheme == "file" || is_read_everywhere(name, scheme) ||
       std::find(protocols.begin(), protocols.end(), scheme) != protocols.end())
     return "";
   try {

@@ -23,6 +23,7 @@
 #include "cli/sample_progress.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/folder.h"
 
 namespace vfm::cli {
 namespace {
@@ -90,9 +91,7 @@ DrawnRecords draw(const Estimate& estimate) {
 std::uint64_t tar_bytes(const io::Record& shard) {
   std::uint64_t bytes = 0;
   for (const std::string& tar : io::column_tars(shard)) {
-    std::error_code error;
-    const std::uintmax_t size = std::filesystem::file_size(tar, error);
-    if (!error) bytes += size;  // The error is reported when the tar is read.
+    bytes += io::size_of(tar).value_or(0);  // The error is reported when the tar is read.
   }
   return bytes;
 }

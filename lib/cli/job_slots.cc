@@ -43,7 +43,9 @@ void JobOptions::check_environment() {
   slots_of_environment();
   for (const char* name : {"VFM_SHARE", "VFM_SHARE_REPORT"}) {
     const std::string file = variable(name);
-    const std::string fault = is_utf8(file) ? no_file_message(file) : no_utf8_message(file);
+    std::string fault = is_utf8(file) ? no_file_message(file) : no_utf8_message(file);
+    if (fault.empty() && !url_scheme(file).empty())
+      fault = "'" + file + "' is an address; the programs of a machine share a local file";
     if (!fault.empty()) fail_usage("{}: {}", name, fault);
   }
   const std::string page = variable("VFM_SHARE_REPORT");

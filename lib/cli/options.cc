@@ -16,7 +16,11 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "cli/runner.h"
+#include "io/file.h"
+#include "io/folder.h"
 #include "io/manifest.h"
+#include "io/remote/address.h"
+#include "io/remote/remote_file.h"
 #include "io/text_or_file.h"
 #include "report/html.h"
 
@@ -45,9 +49,12 @@ OptionRow& add_text(Options& options, const char* names, Text& text, std::string
 
 /// Returns whether the file is not a page of ours, for example a video that was meant as input.
 bool holds_other_than_page(const std::string& file) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) return false;
+  if (!io::is_file(file)) return false;
   std::string begin(report::kPageBegin.size(), '\0');
+  if (io::is_remote(file)) {
+    const std::size_t got = io::File::open_read(file).read_some(begin.data(), begin.size());
+    return got > 0 && begin != report::kPageBegin;
+  }
   std::ifstream stream(file, std::ios::binary);
   stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
   return stream.gcount() > 0 && begin != report::kPageBegin;
@@ -69,8 +76,10 @@ std::optional<double> finite_number(const std::string& text) {
 std::string page_fault(const std::string& file) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) return "'" + file + "' is a folder";
+  if (io::is_remote(file) && !io::is_bucket(file)) return not_file(file);
   if (holds_other_than_page(file))
     return "'" + file + "' is there, and no page; name another file, or remove it";
+  if (io::is_remote(file)) return "";
   // The folder may not exist yet, so the nearest existing one is checked.
   auto folder = std::filesystem::absolute(file, error).parent_path();
   while (!std::filesystem::exists(folder, error) && folder.has_relative_path())
@@ -105,6 +114,8 @@ std::string not_empty(const std::string& name) {
 }
 
 std::string not_file(const std::string& name) {
+  if (io::is_bucket(name)) return "";
+  if (io::is_remote(name)) return "nothing can be written at '" + name + "'; name a path, or s3://";
   std::error_code error;
   return std::filesystem::is_regular_file(name, error) ? "'" + name + "' is a file, not a folder"
                                                        : "";
@@ -206,6 +217,12 @@ void InputLimitOptions::add(Options& options) {
       })
       .shown("")
       .explained_in("vfm-untrusted(7)");
+}
+
+void InputLimitOptions::apply() const {
+  set_input_limits(limits);
+  set_work_limit(work);
+  io::limit_read_seconds(limits.timeout);
 }
 
 void InputLimitOptions::add_isolation(Options& options) {

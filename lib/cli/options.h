@@ -95,12 +95,9 @@ struct InputLimitOptions {
   /// check_isolation() in check(), and media::begin_isolation() after apply().
   void add_isolation(Options& options);
   void check_isolation(const HwaccelOptions& hardware) const;
-  /// Sets the limits of the program (base/input_limits.h, base/work_limit.h). Call it at the start
-  /// of run().
-  void apply() const {
-    set_input_limits(limits);
-    set_work_limit(work);
-  }
+  /// Sets the limits of the program (base/input_limits.h, base/work_limit.h), and of reads from
+  /// servers (io/remote/remote_file.h). Call it at the start of run().
+  void apply() const;
 };
 
 /// --max-member SIZE: the largest part of a sample that is read into memory, in bytes.

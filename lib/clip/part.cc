@@ -38,7 +38,7 @@ class UnfinishedFolder {
   /// Makes the folder in the folder of a part.
   explicit UnfinishedFolder(const parts::Part& part)
       : part_(part),
-        parent_(io::local_folder_of(part.folder())),
+        parent_(io::scratch_folder_of(part.folder())),
         path_(io::join_path(parent_,
                             fmt::format("{}{}-{:08x}", kUnfinished, io::ProcessName::self().name(),
                                         std::random_device()()))) {

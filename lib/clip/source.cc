@@ -161,7 +161,7 @@ bool ClipItems::identify(ClipSource& source, bool video) {
     return moves;
   }
   if (io::is_remote(source.path)) source.object = open_object(source.path);
-  source.endless = !source.object || media::is_endless(*source.object);
+  source.endless = !source.object;
   if (source.endless) {
     source.hash = hash_hex(source.path);
     return false;
@@ -174,8 +174,7 @@ bool ClipItems::identify(ClipSource& source, bool video) {
                                                 : source.object->stored_hash();
   };
   const bool moves = !video && check_motion(head_of(source.object, std::min(source.bytes, kHead)));
-  if (!moves || !spans_ || source.spans)
-    source.hash = hash_of();
+  if (!moves || !spans_ || source.spans) source.hash = hash_of();
   return moves;
 }
 

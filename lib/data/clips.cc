@@ -168,11 +168,12 @@ ClipSet::ClipSet(const std::string& directory, const std::string& split, const C
         std::span(planned).subspan(begin, std::min(most, planned.size() - begin));
     std::vector<std::vector<shard::IndexedSample>> samples(some.size());
     as_usage([&] {
-      io::at_once(some.size(), state_->remote, [&](std::size_t i) {
-        shard::for_each_indexed(some[i].record.path(), [&](const shard::IndexedSample& sample) {
-          samples[i].push_back(sample);
-        });
-      });
+      io::for_each_at_once(
+          some.size(), state_->remote ? io::kRequestsAtOnce : 1, [&](std::size_t i) {
+            shard::for_each_indexed(some[i].record.path(), [&](const shard::IndexedSample& sample) {
+              samples[i].push_back(sample);
+            });
+          });
       for (std::size_t i = 0; i < some.size(); ++i) {
         shards.push_back(
             {{"path", some[i].name}, {"xxh3", some[i].record.json->value("xxh3", Json())}});

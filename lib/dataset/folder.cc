@@ -141,11 +141,13 @@ EarlierDataset read_earlier(const ShardOptions& options) {
 
 void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, ShardPlan& plan) {
   if (!earlier.there && !options.force)
-    io::at_once(plan.shards.size(), io::is_remote(options.output), [&](std::size_t i) {
-      const std::string tar = in(options, plan.shards[i].path);
-      if (io::file_exists(tar))
-        fail_usage("'{}' is where a shard would be written; {}", tar, kWayOut);
-    });
+    io::for_each_at_once(plan.shards.size(),
+                         io::is_remote(options.output) ? io::kRequestsAtOnce : 1,
+                         [&](std::size_t i) {
+                           const std::string tar = in(options, plan.shards[i].path);
+                           if (io::file_exists(tar))
+                             fail_usage("'{}' is where a shard would be written; {}", tar, kWayOut);
+                         });
   if (!earlier.sources.empty() && !plan.any_known)
     fail_usage("'{}' holds a dataset of other sources; {}", options.output, kWayOut);
   if (earlier.there && (options.force || earlier.hash != plan.hash)) {

@@ -99,7 +99,7 @@ std::vector<SampleReader::Fetched> SampleReader::fetch(std::span<const Item> ite
   std::vector<std::pair<std::pair<std::uint32_t, std::size_t>, Wanted*>> all;
   for (auto& [name, wanted] : by_tar)
     all.emplace_back(name, &wanted);
-  io::at_once(all.size(), true, [&](std::size_t i) {
+  io::for_each_at_once(all.size(), io::kRequestsAtOnce, [&](std::size_t i) {
     const auto& [name, wanted] = all[i];
     try {
       tars_->get(name.first, name.second)->remote()->pread_all(wanted->ranges);

@@ -229,7 +229,7 @@ std::uint64_t place_of_error(std::uint64_t line, std::uint64_t within) {
 }  // namespace
 
 std::string unpack_folder(const std::string& output) {
-  return io::join_path(io::local_folder_of(output), ".unpacked");
+  return io::join_path(io::scratch_folder_of(output), ".unpacked");
 }
 
 UnpackPlace::~UnpackPlace() {

@@ -1,4 +1,5 @@
-// Many small requests to a server at once, since each waits for the network.
+// Does many small things that each wait for a server, several at once. The body is in
+// io/remote/errands.cc. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,9 +8,13 @@
 
 namespace vfm::io {
 
-/// Calls `work` with 0 to count - 1, on up to 16 threads, in any order. On a disk (`far` is false),
-/// calls it in order on this thread. Throws the exception of the smallest number that had one.
-/// After an exception, later numbers may be left out.
-void at_once(std::size_t count, bool far, const std::function<void(std::size_t)>& work);
+/// Requests of one process to a store that are worth while at once.
+inline constexpr std::size_t kRequestsAtOnce = 32;
+
+/// Calls act(i) for all i below `count`, in this thread and at most `threads` - 1 others. With one
+/// thread, calls them in order. Returns when all calls have ended. Rethrows the first exception,
+/// after which no other call begins.
+void for_each_at_once(std::size_t count, std::size_t threads,
+                      const std::function<void(std::size_t)>& act);
 
 }  // namespace vfm::io

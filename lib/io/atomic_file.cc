@@ -58,7 +58,7 @@ std::string whole_name(const std::string& path) {
 
 std::string temporary_of(const std::string& path) {
   if (is_bucket(path))
-    return join_path(local_folder_of(dir_name(path)), "." + base_name(path) + ".tmp");
+    return join_path(scratch_folder_of(dir_name(path)), "." + base_name(path) + ".tmp");
   const std::lock_guard lock(g_temporary_mutex);
   if (!g_temporary_root.empty())
     if (const std::string whole = whole_name(path); whole.starts_with(g_temporary_root))

@@ -20,7 +20,7 @@ namespace vfm::io {
 
 struct FirstNames::Table {
   explicit Table(const std::string& folder)
-      : names(folder), path(join_path(local_folder_of(folder), ".vfm-seen")) {
+      : names(folder), path(join_path(scratch_folder_of(folder), ".vfm-seen")) {
     open(folder);
     run("CREATE TABLE seen(hash INTEGER PRIMARY KEY, at INTEGER NOT NULL)");
     prepare(insert, "INSERT OR IGNORE INTO seen VALUES (?1, ?2)");

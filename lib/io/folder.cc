@@ -22,6 +22,7 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/remote/address.h"
+#include "io/remote/environment.h"
 #include "io/remote/remote_file.h"
 #include "io/remote/s3_client.h"
 #include "io/remote/upload.h"
@@ -119,10 +120,11 @@ void rename_in_bucket(const std::string& from, const std::string& to) {
   remove_folder(to);
   const std::string old_prefix = Prefix(from).key, new_prefix = Prefix(to).key;
   const std::vector<FolderEntry> files = files_below(from);
-  at_once(files.size(), true, [&](std::size_t i) {
+  for_each_at_once(files.size(), kRequestsAtOnce, [&](std::size_t i) {
     client->copy(old_prefix + files[i].name, new_prefix + files[i].name);
   });
-  at_once(files.size(), true, [&](std::size_t i) { client->remove(old_prefix + files[i].name); });
+  for_each_at_once(files.size(), kRequestsAtOnce,
+                   [&](std::size_t i) { client->remove(old_prefix + files[i].name); });
 }
 
 }  // namespace
@@ -209,7 +211,8 @@ void remove_folder(const std::string& path) {
     prefix.client->list(prefix.key, true, [&](const ListedObject& object) {
       keys.push_back(prefix.key + object.name);
     });
-    at_once(keys.size(), true, [&](std::size_t i) { prefix.client->remove(keys[i]); });
+    for_each_at_once(keys.size(), kRequestsAtOnce,
+                     [&](std::size_t i) { prefix.client->remove(keys[i]); });
     return;
   }
   std::error_code error;
@@ -240,6 +243,23 @@ std::string canonical_path(const std::string& path) {
 
 std::string local_folder_of(const std::string& folder) {
   if (!is_remote(folder)) return folder;
+  const std::string name = hash_hex(canonical_path(folder)).substr(0, 16);
+  std::string state;
+  if (const auto given = variable("VFM_STATE"))
+    state = *given;
+  else if (const auto home = variable("XDG_STATE_HOME"))
+    state = join_path(*home, "vfm");
+  else if (const auto user = variable("HOME"))
+    state = join_path(*user, ".local/state/vfm");
+  else
+    return scratch_folder_of(folder);
+  std::string local = join_path(state, name);
+  make_directories(local);
+  return local;
+}
+
+std::string scratch_folder_of(const std::string& folder) {
+  if (!is_remote(folder)) return folder;
   const std::string mine =
       (fs::temp_directory_path() / fmt::format("vfm-{}", ::geteuid())).string();
   if (::mkdir(mine.c_str(), 0700) != 0 && errno != EEXIST)
@@ -250,7 +270,7 @@ std::string local_folder_of(const std::string& folder) {
       facts.st_uid != ::geteuid() || (facts.st_mode & 077) != 0)
     fail("'{}' is not a folder of this user alone; remove it, or set TMPDIR to another folder",
          mine);
-  const std::string local = join_path(mine, hash_hex(canonical_path(folder)).substr(0, 16));
+  std::string local = join_path(mine, hash_hex(canonical_path(folder)).substr(0, 16));
   if (::mkdir(local.c_str(), 0700) != 0 && errno != EEXIST)
     fail_output(errno, "cannot create directory '{}'", local);
   return local;

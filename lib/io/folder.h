@@ -43,9 +43,12 @@ void remove_if_empty(const std::string& folder) noexcept;
 void rename_path(const std::string& from, const std::string& to);
 /// Returns a name that is equal for equal files or folders: a canonical path, or the address.
 std::string canonical_path(const std::string& path);
-/// Returns a local folder of this path's growing files (io/growing_file.h): the path itself, or for
-/// an address a folder of this user in TMPDIR, named by the hash of the address. Makes the latter.
+/// Return a local folder for files of a folder: the folder itself, or for an address a folder of
+/// this user that is named by the hash of the address. This call makes the latter. For growing
+/// files (io/growing_file.h), it is in VFM_STATE ($XDG_STATE_HOME/vfm, ~/.local/state/vfm). For
+/// temporary files, which may be large, it is in TMPDIR.
 std::string local_folder_of(const std::string& folder);
+std::string scratch_folder_of(const std::string& folder);
 /// Ends uploads that killed programs left below a folder of a bucket, if they began over `seconds`
 /// ago. Does so once a process for each folder and those below it. Nothing on a disk. Throws
 /// Stopped. An Error is logged, because a user may have no right to list uploads.

@@ -32,7 +32,7 @@ void count_scratch(std::uint64_t more) {
 }  // namespace
 
 File open_nameless(const std::string& wanted) {
-  const std::string folder = local_folder_of(wanted);
+  const std::string folder = scratch_folder_of(wanted);
   const std::string path = join_path(folder, ".vfm-scratch");
   int fd = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {

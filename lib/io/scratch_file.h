@@ -20,7 +20,7 @@ File open_nameless(const std::string& folder);
 class ScratchFile {
  public:
   /// Keeps the first 256 KiB in a buffer. For more data, makes a file in `folder`, which must then
-  /// exist, or in the local folder of a folder in a bucket (local_folder_of(), io/folder.h).
+  /// exist, or in the local folder of a folder in a bucket (scratch_folder_of(), io/folder.h).
   explicit ScratchFile(std::string folder);
   /// Takes a file that was written before, only to read it.
   explicit ScratchFile(File written);

@@ -15,9 +15,4 @@ namespace vfm::media {
 /// Thread-safety: any thread.
 std::shared_ptr<io::RemoteFile> open_far_source(const std::string& address);
 
-/// Returns whether a source can be read only once, from its beginning, and may have no end: an
-/// address that only FFmpeg knows (rtsp://...), or an object whose server tells neither its size
-/// nor ranges of it.
-bool is_endless(const io::RemoteFile& object);
-
 }  // namespace vfm::media

@@ -92,7 +92,7 @@ void PackFolder::write_list(const std::string& split, Totals& totals, io::FirstN
   const std::size_t together = far ? 32 : 1;
   for (std::size_t begin = 0; begin < numbers.size(); begin += together) {
     std::vector<ShardNotes> some(std::min(together, numbers.size() - begin));
-    io::at_once(some.size(), far, [&](std::size_t i) {
+    io::for_each_at_once(some.size(), far ? io::kRequestsAtOnce : 1, [&](std::size_t i) {
       const std::uint32_t number = numbers[begin + i];
       some[i] = read_notes(tar_of(number), shards.facts[number]);
     });

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <initializer_list>
 #include <memory>
-#include <numeric>
 #include <queue>
 #include <string_view>
 #include <system_error>
@@ -26,11 +25,11 @@
 #include "io/packed.h"
 #include "io/places.h"
 #include "io/remote/address.h"
+#include "io/remote/errands.h"
 #include "io/scratch_file.h"
 #include "io/sorter.h"
 #include "io/store.h"
 #include "io/text_writer.h"
-#include "parts/at_once.h"
 #include "parts/part_choice.h"
 #include "parts/part_lease.h"
 #include "parts/part_run.h"
@@ -109,10 +108,7 @@ bool asks_server(const io::Record& record) {
 /// that refuses is an error. A web server that refuses is one of the video, which its part reports.
 std::vector<std::optional<std::uint64_t>> object_sizes(const std::vector<io::Record>& records) {
   std::vector<std::optional<std::uint64_t>> sizes(records.size());
-  std::vector<int> places(records.size());
-  std::iota(places.begin(), places.end(), 0);
-  for_each_at_once(places, records.size() > 1, [&](int place) {
-    const auto at = static_cast<std::size_t>(place);
+  io::for_each_at_once(records.size(), kRequests, [&](std::size_t at) {
     const std::string path = get_string(records[at].json, "path").value_or("");
     try {
       if (asks_server(records[at])) sizes[at] = io::size_of(path);

@@ -41,7 +41,7 @@ constexpr const char* kTemporary = "temporary";
 /// bucket are in a local folder.
 void remove_temporaries(const std::string& folder) {
   std::error_code error;
-  std::filesystem::remove_all(io::join_path(io::local_folder_of(folder), kTemporary), error);
+  std::filesystem::remove_all(io::join_path(io::scratch_folder_of(folder), kTemporary), error);
 }
 
 /// A part that is done, and of which a process may have left a lease and temporary files.
@@ -213,7 +213,7 @@ struct Part::State {
     if (crashes.empty()) store->remove(name + kFailed);
     store->sweep(name);
     remove_temporaries(folder);
-    const std::string folders = io::join_path(io::local_folder_of(folder), kTemporary);
+    const std::string folders = io::join_path(io::scratch_folder_of(folder), kTemporary);
     temporary_folder =
         io::join_path(folders, fmt::format("{}-{}", process.name(), lease->generation()));
     temporary = std::make_unique<io::TemporaryPlace>(directory, temporary_folder);

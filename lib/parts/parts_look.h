@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -21,6 +22,9 @@
 #include "parts/part_notes.h"
 
 namespace vfm::parts {
+
+/// How many requests to a server are under way at once.
+inline constexpr std::size_t kRequests = 32;
 
 /// Returns the store of DIR/parts.
 std::unique_ptr<io::Store> open_parts(const std::string& directory);

@@ -14,8 +14,8 @@
 #include "base/stop.h"
 #include "base/units.h"
 #include "io/file.h"
+#include "io/remote/errands.h"
 #include "io/store.h"
-#include "parts/at_once.h"
 #include "parts/part_lease.h"
 #include "parts/part_marker.h"
 #include "parts/part_run.h"
@@ -196,8 +196,10 @@ PartsStatus look_at_parts(const std::string& directory, const std::string& tool,
     if (part < *parts) begun.push_back(part);
   // Only markers are read at once, as leases are remembered.
   std::vector<std::optional<PartMarker>> markers(static_cast<std::size_t>(*parts));
-  for_each_at_once(begun, at.look.is_listed(), [&](int part) {
-    markers[static_cast<std::size_t>(part)] = at.look.marker(part);
+  const std::size_t requests = at.look.is_listed() ? kRequests : 1;
+  io::for_each_at_once(begun.size(), requests, [&](std::size_t i) {
+    check_stop();
+    markers[static_cast<std::size_t>(begun[i])] = at.look.marker(begun[i]);
   });
   for (const int part : begun) {
     const auto& marker = markers[static_cast<std::size_t>(part)];

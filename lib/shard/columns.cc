@@ -159,10 +159,11 @@ void complete_shard(io::Record& record) {
                         [&] { check_size(path, record.json, "its record"); });
   Json columns = {{"clip", path}};
   std::array<std::string, std::size(kColumns)> tars;
-  io::at_once(tars.size(), io::is_remote(path), [&](std::size_t i) {
-    if (const std::string tar = column_tar_path(path, kColumns[i]); io::file_exists(tar))
-      tars[i] = tar;
-  });
+  io::for_each_at_once(
+      tars.size(), io::is_remote(path) ? io::kRequestsAtOnce : 1, [&](std::size_t i) {
+        if (const std::string tar = column_tar_path(path, kColumns[i]); io::file_exists(tar))
+          tars[i] = tar;
+      });
   for (std::size_t i = 0; i < tars.size(); ++i)
     if (!tars[i].empty()) columns[kColumns[i]] = tars[i];
   record.json["columns"] = std::move(columns);

@@ -49,19 +49,18 @@ void for_each_planned(const std::string& directory, const Use& use) {
           "it has no dataset.json, which vfm-shard writes last{}",
           has_tars(directory) ? "; for the shards in it name them: '" + directory + "'/*.tar" : "");
     const Json plan = parse_json(io::read_file(plan_path), "'" + plan_path + "'");
-    std::vector<std::string> names;
-    for (const Json& shard : plan.at("shards")) {
-      names.push_back(need_string(shard, "path", "the plan"));
-      if (!stays_inside(names.back()))
-        fail("its plan names a shard outside of it, '{}'", names.back());
-    }
-    constexpr std::size_t kAtOnce = 64;
-    for (std::size_t begin = 0; begin < names.size(); begin += kAtOnce) {
-      std::vector<io::Record> records(std::min(kAtOnce, names.size() - begin));
-      io::at_once(records.size(), io::is_remote(directory),
-                  [&](std::size_t i) { records[i] = record_of(directory, names[begin + i]); });
-      for (std::size_t i = 0; i < records.size(); ++i)
-        use(names[begin + i], std::move(records[i]));
+    const Json& shards = plan.at("shards");
+    // Of a bucket many records at once, and else one after the other.
+    const std::size_t at_once = io::is_remote(directory) ? io::kRequestsAtOnce : 1;
+    for (std::size_t begin = 0; begin < shards.size(); begin += at_once) {
+      std::vector<std::optional<FinishedShard>> some(std::min(at_once, shards.size() - begin));
+      io::for_each_at_once(some.size(), at_once, [&](std::size_t i) {
+        const std::string name = need_string(shards[begin + i], "path", "the plan");
+        if (!stays_inside(name)) fail("its plan names a shard outside of it, '{}'", name);
+        some[i] = FinishedShard{name, record_of(directory, name)};
+      });
+      for (std::optional<FinishedShard>& one : some)
+        use(one->name, std::move(one->record));
     }
   } catch (const std::exception& error) {
     fail_usage("'{}' is not a finished dataset of vfm-shard: {}", directory, error.what());

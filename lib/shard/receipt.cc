@@ -69,7 +69,7 @@ void check_written(const std::string& tar, const Json& record, const WriterOptio
   const std::string files[] = {tar, energon_index_path(tar), dali_index_path(tar)};
   const bool wanted[] = {true, indexes.energon_index, indexes.dali_index};
   std::optional<std::uint64_t> sizes[3];
-  io::at_once(3, io::is_remote(tar), [&](std::size_t i) {
+  io::for_each_at_once(3, io::is_remote(tar) ? io::kRequestsAtOnce : 1, [&](std::size_t i) {
     if (wanted[i]) sizes[i] = io::size_of(files[i]);
   });
   if (!sizes[0]) fail_errno(ENOENT, "cannot open '{}'", tar);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Names that are not what must stand there: addresses of a bucket, say, folders in place of files, names without end.
+# Names that are not what must stand there: addresses that nobody reads, say, folders in place of files, names without end.
 # SPDX-License-Identifier: Apache-2.0
 load helpers
 bats_require_minimum_version 1.5.0
@@ -28,11 +28,11 @@ options() {
   "$1" --help-all | sed -nE 's/^ +(-., )?(-[^ ]*) +([^ ]*(DIR|FILE|PATH|RUN|SOURCE)[^ ]*).*/\2\t\3/p'
 }
 
-@test "the address of a bucket is no folder and no file, in whatever option: refused before any work" {
+@test "an address that vfm does not read is no folder and no file, in whatever option: refused before any work" {
   local tool option word value count=0
   for tool in vfm-clip vfm-caption vfm-embed vfm-shard vfm-pack vfm-train vfm-generate; do
     while IFS=$'\t' read -r option word; do
-      value=s3://bucket/x
+      value=gs://bucket/x
       case $word in
         NAME=*@FILE) value=name=@$value ;;
         *@FILE) value=@$value ;;
@@ -54,29 +54,31 @@ options() {
 
 @test "outputs: every scheme, also file, with what to do; ./ makes a path of it" {
   local scheme
-  for scheme in s3 gs az hf https S3 x-y+1; do
-    refuses "'$scheme://bucket/x' is an address, and vfm has only files and folders of this machine here; copy it" \
+  for scheme in gs az hf S3 HTTPS x-y+1; do
+    refuses "'$scheme://bucket/x' is an address of a kind that vfm does not read; give one of s3:// or https://" \
       vfm-clip -o "$scheme://bucket/x" a.mp4
   done
-  refuses "'s3:/bucket/x' is an address" vfm-clip -o s3:/bucket/x a.mp4
-  refuses "'s3:/bucket/r.html' is an address" vfm-clip -o out --report s3:/bucket/r.html a.mp4
-  refuses "'s3://b/x' is an address" vfm-pack --output=s3://b/x a.tar
+  refuses "nothing can be written at 'https://host/x'; name a path, or s3://" vfm-clip -o https://host/x a.mp4
+  refuses "nothing can be written at 'https://host/r.html'" vfm-clip -o out --report https://host/r.html a.mp4
+  refuses "'s3:/bucket/x' is no address; write 's3://bucket/x'" vfm-clip -o s3:/bucket/x a.mp4
+  refuses "'s3:/bucket/r.html' is no address" vfm-clip -o out --report s3:/bucket/r.html a.mp4
+  refuses "'gs://b/x' is an address" vfm-pack --output=gs://b/x a.tar
   refuses "give the path, '$PWD/out'" vfm-shard -o "file://$PWD/out" a.tar
-  refuses "'s3://b/run' is an address" vfm-train recipe.yaml --synthetic 1x2x2 -o s3://b/run
-  refuses "'s3://b/x' is an address" vfm-generate --model s3://b/x -o out words
+  refuses "'gs://b/run' is an address" vfm-train recipe.yaml --synthetic 1x2x2 -o gs://b/run
+  refuses "'gs://b/x' is an address" vfm-generate --model gs://b/x -o out words
   vfm-clip -o ./s3://bucket/x a.mp4 >m
   [ -e s3:/bucket/x ]
 }
 
-@test "arguments: a video may have an address of the web or one that is allowed, a shard none" {
-  refuses "'s3' is not a protocol that vfm reads" vfm-clip -o out a.mp4 s3://bucket/a.mp4
+@test "arguments: a video may have an address of a bucket, of the web or one that is allowed, a shard of the first two" {
+  refuses "'gs' is not a protocol that vfm reads" vfm-clip -o out a.mp4 gs://bucket/a.mp4
   refuses "allow others with --protocols ftp" vfm-clip -o out ftp://127.0.0.1:9/a.mp4
   local tool
   for tool in vfm-caption vfm-embed vfm-pack; do
-    refuses "'https://host/a.tar' is an address" "$tool" -o out a.tar https://host/a.tar
+    refuses "'ftp://host/a.tar' is an address" "$tool" -o out a.tar ftp://host/a.tar
   done
-  refuses "'s3://bucket/r.yaml' is an address" vfm-train s3://bucket/r.yaml -o run
-  run --separate-stderr vfm-clip -o out http://127.0.0.1:9/a.mp4 a.mp4
+  refuses "'gs://bucket/r.yaml' is an address" vfm-train gs://bucket/r.yaml -o run
+  VFM_NET_SECONDS=1 run --separate-stderr vfm-clip -o out http://127.0.0.1:9/a.mp4 a.mp4
   [ "$status" -eq 1 ]
   [ "$(jq -r .input out/errors.jsonl)" = http://127.0.0.1:9/a.mp4 ]
   # Text is none, whatever stands in it.
@@ -84,27 +86,27 @@ options() {
   [[ "$stderr" != *"is an address"* ]]
 }
 
-@test "recipes: no value is an address" {
-  refuses "'data.folders' in argument 'data.folders=[s3://b/x]': 's3://b/x' is an address" \
-    vfm-train /dev/null 'data.folders=[s3://b/x]' -o run
+@test "recipes: no value is an address that vfm does not read" {
+  refuses "'data.folders' in argument 'data.folders=[az://b/x]': 'az://b/x' is an address" \
+    vfm-train /dev/null 'data.folders=[az://b/x]' -o run
   printf 'data:\n  folders: [a, gs://b/x]\n' >../recipe.yaml
   refuses "'data.folders' in line 2 of" vfm-train ../recipe.yaml -o run
 }
 
 @test "records: what names an address is recorded as refused, and the others are done" {
   local tool
-  printf '%s\n' s3://b/x.tar '{"kind":"shard","path":"gs://b/y.tar"}' a.tar \
-    '{"kind":"shard","path":"a.tar","columns":{"clip":"a.tar","caption":"s3://b/c.tar"}}' >list.jsonl
+  printf '%s\n' az://b/x.tar '{"kind":"shard","path":"gs://b/y.tar"}' a.tar \
+    '{"kind":"shard","path":"a.tar","columns":{"clip":"a.tar","caption":"az://b/c.tar"}}' >list.jsonl
   for tool in vfm-caption vfm-embed vfm-pack vfm-shard; do
     run --separate-stderr "$tool" -o "$tool" list.jsonl
     [ "$status" -eq 1 ]
     [[ "$output" = *'"kind":"end"'* ]]
-    [ "$(jq -r '.input + " " + .code' "$tool"/*errors.jsonl)" = $'s3://b/x.tar refused\ngs://b/y.tar refused\na.tar refused' ]
+    [ "$(jq -r '.input + " " + .code' "$tool"/*errors.jsonl)" = $'az://b/x.tar refused\ngs://b/y.tar refused\na.tar refused' ]
   done
-  printf '%s\n' s3://b/x.mp4 a.mp4 | run --separate-stderr vfm-clip -o clips
-  [ "$(jq -r '.input + " " + .code' clips/errors.jsonl)" = "s3://b/x.mp4 refused" ]
+  printf '%s\n' az://b/x.mp4 a.mp4 | run --separate-stderr vfm-clip -o clips
+  [ "$(jq -r '.input + " " + .code' clips/errors.jsonl)" = "az://b/x.mp4 refused" ]
   [ -n "$(ls clips/*.tar)" ]
-  [ ! -e s3: ] && [ ! -e gs: ]
+  [ ! -e az: ] && [ ! -e gs: ]
 }
 
 @test "a folder of videos or of shards in place of these: what to type" {

@@ -239,12 +239,20 @@ helper_at_work() {
   [ "$status" -eq 0 ]
 }
 
-@test "--isolate: addresses are refused, and what cannot go with it is a bad option" {
+@test "--isolate: the program reads objects for the process that decodes, and bad options are refused" {
   isolates
-  run --separate-stderr vfm-clip --isolate -o out http://127.0.0.1:9/x.mp4 nothing.mp4 . wide.mp4
+  python3 -m http.server --bind 127.0.0.1 0 >served 2>&1 3>&- &
+  local server=$!
+  until grep -q 'port [0-9]' served; do sleep 0.05; done
+  local url
+  url=http://127.0.0.1:$(sed -nE 's/.* port ([0-9]+) .*/\1/p' served)
+  VFM_NET_SECONDS=1 run --separate-stderr vfm-clip --isolate -o out "$url/none.mp4" nothing.mp4 . "$url/wide.mp4"
+  kill "$server"
+  echo "$stderr"
   [ "$status" -eq 1 ]
-  codes out
-  [ "$(codes out)" = $'. open\nhttp://127.0.0.1:9/x.mp4 refused\nnothing.mp4 open' ]
+  [ "$(codes out)" = ". open"$'\n'"$url/none.mp4 open"$'\n'"nothing.mp4 open" ]
+  vfm-clip -o plain wide.mp4
+  [ "$(cat out/*.tar | tar -xO --wildcards '*.mp4' | cksum)" = "$(cat plain/*.tar | tar -xO --wildcards '*.mp4' | cksum)" ]
   run vfm-clip --isolate --protocols hls -o out wide.mp4
   [ "$status" -eq 2 ]
   run vfm-clip --isolate --hwaccel auto -o out wide.mp4

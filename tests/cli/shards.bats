@@ -135,16 +135,16 @@ statuses() { echo "$status_caption $status_embed $status_shard $status_pack"; }
   [[ "$(keys lat/train/f.tar)" == *k5* ]]
 }
 
-@test "a pipe is not waited for, and a URL is not a file" {
+@test "a pipe is not waited for, and an address of another kind is not a file" {
   mkfifo f.tar
   cp "$MEDIA/foreign.tar" good.tar
-  printf '%s\n' f.tar http://127.0.0.1:9/x.tar good.tar >list.jsonl
+  printf '%s\n' f.tar gs://b/x.tar good.tar >list.jsonl
   all_tools list.jsonl
   [ "$(statuses)" = "1 1 1 1" ]
   for log in col/caption-errors.jsonl col/embed-errors.jsonl set/errors.jsonl lat/errors.jsonl; do
     [ "$(wc -l <$log)" -eq 2 ]
     grep -q "'f.tar' is a pipe or a device" $log
-    grep -q "'http://127.0.0.1:9/x.tar' is an address, and vfm has only files and folders of this machine here" $log
+    grep -q "'gs://b/x.tar' is an address of a kind that vfm does not read" $log
   done
   [ "$(keys lat/train/good.tar)" = "k1 k2 k3 k4 k5 " ]
 }

@@ -110,13 +110,13 @@ watched() {
   [ ! -e never ]
 }
 
-@test "addresses: http(s) only, unless another is named" {
+@test "addresses: s3 and http(s) only, unless another is named" {
   read -r tcp udp <hits.ports
   printf '%s\n' "rtsp://127.0.0.1:$tcp/x" "rtp://127.0.0.1:$udp" "ftp://127.0.0.1:$tcp/x.mp4" \
     "concat://$PWD/secret.mp4" "data://text/plain,x" "nosuch://x" >list.jsonl
   watched vfm-clip -o out list.jsonl
   [ "$status" -eq 1 ]
-  [ "$(grep -c 'only files, http and https are opened; allow others with --protocols' out/errors.jsonl)" -eq 5 ]
+  [ "$(grep -c 'only files, s3, http and https are opened; allow others with --protocols' out/errors.jsonl)" -eq 5 ]
   grep -q "'nosuch' is not a protocol" out/errors.jsonl
   # A path is no address, and file:// is a path.
   run ! vfm-clip -o out2 "concat:secret.mp4|secret.mp4"
@@ -144,7 +144,7 @@ watched() {
   read -r tcp _ <hits.ports
   run --separate-stderr timeout 20 vfm-clip --timeout 500ms -o out "http://127.0.0.1:$tcp/x.mp4" plain.mp4
   [ "$status" -eq 1 ]
-  grep -q "nothing came for 0.5s; --timeout waits longer" out/errors.jsonl
+  grep -q "cannot open 'http://127.0.0.1:$tcp/x.mp4': timed out (.* tr[a-z]*); check the network" out/errors.jsonl
   [[ "$output" = *'"source":"plain.mp4"'* ]]
 }
 
@@ -158,21 +158,27 @@ os.rename("port.new", "port")
 while True:
     peer = listener.accept()[0]
     if os.fork() == 0:
-        null = peer.recv(4096).startswith(b"GET /null.ts")
-        peer.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        asked = peer.recv(4096)
+        null = asked.startswith(b"GET /null.ts")
+        size = b"" if asked.startswith(b"GET /unsized") else b"Content-Length: 1000000000000\r\n"
+        peer.sendall(b"HTTP/1.1 200 OK\r\n" + size + b"\r\n")
         while True:
             peer.sendall(b"\x47\x1f\xff\x10" + bytes(184) if null else bytes(1 << 16))
 PY
   python3 endless.py 2>/dev/null 3>&- &
   server=$!
   until [ -e port ]; do sleep 0.02; done
-  run --separate-stderr timeout 50 vfm-clip -j3 --timeout 200ms -o out "http://127.0.0.1:$(cat port)/zeros.mp4" \
-    "http://127.0.0.1:$(cat port)/null.ts" plain.mp4
-  kill "$server"
+  url=http://127.0.0.1:$(cat port)
+  run --separate-stderr timeout 50 vfm-clip shots -j3 --timeout 200ms "$url/zeros.mp4" "$url/null.ts" plain.mp4
   echo "$stderr"
   [ "$status" -eq 1 ]
-  [ "$(jq -r 'select(.code == "timeout").error' out/errors.jsonl |
-    grep -c "': bytes, but no picture or sound, came for 2.0s; --timeout waits longer$")" -eq 2 ]
+  [ "$(grep -c "': bytes, but no picture or sound, came for 2.0s; --timeout waits longer$" <<<"$stderr")" -eq 2 ]
+  [[ "$output" = *'"path":"plain.mp4"'* ]]
+  # The name of clips is that of the contents, so that a size must be known.
+  run --separate-stderr timeout 20 vfm-clip -o out "$url/unsized.mp4" plain.mp4
+  kill "$server"
+  [ "$status" -eq 1 ]
+  grep -q "cannot read '$url/unsized.mp4': the server does not tell its size" out/errors.jsonl
   [[ "$output" = *'"source":"plain.mp4"'* ]]
 }
 

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/remote/address.h"
 #include "shard/writer.h"
 
@@ -28,9 +29,19 @@ bool can_be_read(const std::string& path) {
   }
 }
 
+/// The same for a bucket, which may refuse because the credentials have ended.
+bool may_open_object(const std::string& path) {
+  try {
+    return io::is_file(path) || !io::is_folder(io::dir_name(path));
+  } catch (const Error&) {
+    return true;
+  }
+}
+
 /// Returns whether an input that could not be opened may be opened another time.
 bool may_open(const std::string& path) {
-  if (io::is_remote(path)) return false;  // The server has said that there is no such object.
+  if (io::is_bucket(path)) return may_open_object(path);
+  if (io::is_remote(path)) return false;  // The server has said that it does not give it.
   if (io::is_url(path)) return true;
   struct stat facts {};
   if (::stat(path.c_str(), &facts) == 0) return S_ISREG(facts.st_mode) && !can_be_read(path);

@@ -51,7 +51,7 @@ class ClipParts {
   /// Returns DIR/.NAME.parts. For a bucket, the file is in a local folder, since the shards of a
   /// batch come all at once.
   static std::string path_of(const std::string& directory, const std::string& name) {
-    return io::join_path(io::local_folder_of(directory), "." + name + ".parts");
+    return io::join_path(io::scratch_folder_of(directory), "." + name + ".parts");
   }
 
  private:

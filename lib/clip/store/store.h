@@ -105,8 +105,8 @@ class ClipStore : public ClipSink {
 
   /// Throws Error if `path` exists, but is not a regular file of `bytes` bytes.
   static void check_own(const std::string& path, std::optional<std::uint64_t> bytes = {});
-  /// Return whether a killed writer of `path` left a temporary file (io/atomic_file.h). A bucket has
-  /// none.
+  /// Return whether a killed writer of `path` left a temporary file (io/atomic_file.h). A bucket
+  /// has none.
   static bool has_temporary(const std::string& path);
   static bool remove_temporary_of(const std::string& path);
 

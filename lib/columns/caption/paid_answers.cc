@@ -10,6 +10,8 @@
 #include "base/full_disk.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/log.h"
+#include "io/folder.h"
 
 namespace vfm::columns {
 
@@ -17,7 +19,7 @@ std::string request_hash(const std::string& request) {
   return hash_hex(request);
 }
 
-PaidAnswers::PaidAnswers(std::string path) : path_(std::move(path)) {
+PaidAnswers::PaidAnswers(std::string path) : kept_(std::move(path)), path_(kept_.local()) {
   if (!io::file_exists(path_)) return;
   const std::string lines = io::read_file(path_);
   for (std::size_t begin = 0; begin < lines.size();) {
@@ -32,6 +34,22 @@ PaidAnswers::PaidAnswers(std::string path) : path_(std::move(path)) {
     }
     begin = end + 1;
   }
+}
+
+PaidAnswers::~PaidAnswers() {
+  if (file_) put();
+}
+
+/// The answers are on the local disk, so an error of the bucket ends no work.
+void PaidAnswers::put() noexcept {
+  try {
+    kept_.put();
+  } catch (const Error& error) {
+    log_warning("{}; the answers that were paid for are in '{}'", error.what(), path_);
+  } catch (const Stopped&) {  // The same.
+  }
+  since_put_ = Stopwatch();
+  put_ = true;
 }
 
 std::optional<EndpointAnswer> PaidAnswers::find(const std::string& hash) const {
@@ -65,10 +83,12 @@ void PaidAnswers::add(const std::string& hash, const EndpointAnswer& answer) {
     throw;
   }
   answers_[hash] = answer;
+  constexpr double kPutSeconds = 60;
+  if (kept_.local() != kept_.path() && (!put_ || since_put_.seconds() > kPutSeconds)) put();
 }
 
 void PaidAnswers::remove(const std::string& path) {
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_errno(errno, "cannot remove '{}'", path);
+  io::remove_file(path);
 }
 
 }  // namespace vfm::columns

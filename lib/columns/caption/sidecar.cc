@@ -12,7 +12,9 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "io/places.h"
+#include "io/remote/address.h"
 #include "text/unicode.h"
 
 namespace vfm::columns {
@@ -81,8 +83,12 @@ Sidecars::Sidecars(ColumnNotes& notes, const io::Record& record,
   for (std::size_t i = 0; i < sources.size(); ++i)
     name(sources[i], hashes.size() == sources.size() ? hashes[i] : Json());
   std::error_code error;
-  for (const std::string& folder : folders)
-    folders_.push_back(std::filesystem::canonical(folder, error));
+  for (const std::string& folder : folders) {
+    if (io::is_bucket(folder))
+      prefixes_.push_back(io::canonical_path(folder) + "/");
+    else
+      folders_.push_back(std::filesystem::canonical(folder, error));
+  }
 }
 
 std::string Sidecars::video_of(const Json& facts) const {
@@ -92,6 +98,9 @@ std::string Sidecars::video_of(const Json& facts) const {
 
 bool Sidecars::may_read(const std::string& source, const std::string& path) {
   if (named_.contains(source)) return true;
+  if (io::is_bucket(path))
+    return std::ranges::any_of(prefixes_,
+                               [&](const std::string& begin) { return path.starts_with(begin); });
   std::error_code error;
   const std::filesystem::path file =
       std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
@@ -131,7 +140,7 @@ const std::vector<text::Cue>& Sidecars::cues(const std::string& path, const std:
 
 std::optional<std::string> Sidecars::caption(const std::string& source, const std::string& kind,
                                              double begin, double end, double source_begin) {
-  if (source.empty() || io::is_url(source)) return std::nullopt;
+  if (source.empty() || (io::is_url(source) && !io::is_bucket(source))) return std::nullopt;
   const std::string path = sidecar_path(source, kind);
   if (path == source || !may_read(source, path)) return std::nullopt;
   const double from = kind == "srt" ? source_begin : 0;

@@ -18,11 +18,11 @@ namespace vfm::columns {
 
 /// The caption files x.txt, x.json and x.srt beside the videos x.mp4 from which a shard was cut. A
 /// faulty file is noted once, and then ignored. Samples of a foreign shard may name any file of
-/// this machine. For security, a file is read only if `record` names its video ("source",
-/// "sources"), or if the file is in one of `folders` after links are followed. An existing file
-/// that may not be read is logged. A sample of a renamed video has the video's old name. If the
-/// record has the hash of the video's contents ("source_hash", "source_hashes"), the video's name
-/// in the record is used.
+/// this machine or of any server. For security, a file is read, or a server asked, only if `record`
+/// names the video ("source", "sources"), or if the file is in one of `folders` after links are
+/// followed. An existing local file that may not be read is logged. A sample of a renamed video has
+/// the video's old name. If the record has the hash of the video's contents ("source_hash",
+/// "source_hashes"), the video's name in the record is used.
 class Sidecars {
  public:
   Sidecars(ColumnNotes& notes, const io::Record& record, const std::vector<std::string>& folders);
@@ -31,8 +31,9 @@ class Sidecars {
   /// video.
   std::string video_of(const Json& facts) const;
   /// Returns the text for the span [begin, end) of `source`, in seconds, from the file of kind
-  /// "txt", "json" or "srt". Returns nothing for a URL, or if the file or the text is missing.
-  /// `source_begin` is the start time of the container, which is time 0 of subtitles ("srt").
+  /// "txt", "json" or "srt". Returns nothing for an address outside buckets, or if the file or the
+  /// text is missing. `source_begin` is the start time of the container, which is time 0 of
+  /// subtitles ("srt").
   std::optional<std::string> caption(const std::string& source, const std::string& kind,
                                      double begin, double end, double source_begin = 0);
 
@@ -44,6 +45,7 @@ class Sidecars {
   std::set<std::string> named_;
   std::map<std::string, std::string> called_;  // names by hash of contents
   std::vector<std::filesystem::path> folders_;
+  std::vector<std::string> prefixes_;  // folders in buckets, with a slash at the end
   bool said_ = false;
   std::map<std::string, std::vector<text::Cue>> files_;
 };

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 #include <set>
-#include <system_error>
 #include <unordered_set>
 #include <utility>
 
@@ -21,6 +19,7 @@
 #include "columns/search/shard_coder.h"
 #include "columns/search/vector_index.h"
 #include "io/file.h"
+#include "io/folder.h"
 #include "models/text_encoder.h"
 #include "shard/columns.h"
 #include "shard/shard_input.h"
@@ -38,13 +37,6 @@ struct Task {
   IndexedShard shard;
   std::uint64_t first = 0;  // index of the shard's first row in the rows of all tasks
 };
-
-/// Returns the same name for all paths of a file.
-std::string one_name(const std::string& path) {
-  std::error_code ignored;
-  const auto name = std::filesystem::weakly_canonical(path, ignored);
-  return ignored ? path : name.string();
-}
 
 class IndexBuild {
  public:
@@ -96,7 +88,8 @@ void IndexBuild::read_input() {
       task.shard.path = record->path();
       task.shard.columns = record->json->at("columns");
       task.shard.tar = vectors_tar(*record);
-      if (named_.insert(one_name(task.shard.tar)).second) tasks_.push_back(std::move(task));
+      if (named_.insert(io::canonical_path(task.shard.tar)).second)
+        tasks_.push_back(std::move(task));
     } catch (const Error& error) {
       bad.push_back({path, error.what()});
     }
@@ -131,14 +124,15 @@ void IndexBuild::open_before() {
     const std::string why = shard.changed();
     if (why.empty()) {
       kept_.push_back(i);
-      stays.insert(one_name(shard.tar));
+      stays.insert(io::canonical_path(shard.tar));
       continue;
     }
-    gone_.insert(one_name(shard.tar));
-    if (!named_.contains(one_name(shard.tar)))
+    gone_.insert(io::canonical_path(shard.tar));
+    if (!named_.contains(io::canonical_path(shard.tar)))
       log_warning("{}: {}; it is taken out of the index", shard.path, why);
   }
-  std::erase_if(tasks_, [&](const Task& task) { return stays.contains(one_name(task.shard.tar)); });
+  std::erase_if(
+      tasks_, [&](const Task& task) { return stays.contains(io::canonical_path(task.shard.tar)); });
 }
 
 void IndexBuild::look_at(Task& task) {
@@ -277,7 +271,7 @@ long IndexBuild::run(io::ManifestWriter& manifest) {
           progress_.add(done.shard.rows);
           if (done.rows.empty()) return;
           coded.append(done.rows);
-          gone_.erase(one_name(done.shard.tar));
+          gone_.erase(io::canonical_path(done.shard.tar));
           parts.added.push_back(std::move(done.shard));
         },
         [](const CodedShard& done) {

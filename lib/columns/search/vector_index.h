@@ -39,7 +39,8 @@ namespace vfm::columns {
 /// The state of a file, to detect changes.
 struct IndexedFile {
   std::string path;
-  std::int64_t bytes = 0, mtime = 0;  ///< Size in bytes, and time of the last change in ns.
+  /// Size in bytes, and time of the last change in ns, or a hash of an object's version.
+  std::int64_t bytes = 0, mtime = 0;
   bool operator==(const IndexedFile&) const = default;
 };
 /// Returns the present state of a file. `bytes` is -1 for a missing file.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <sstream>
@@ -279,6 +280,17 @@ S3Place place_by_environment(const std::string& profile) {
 
 Credentials credentials_of_file(const std::string& path) {
   return credentials_of_json(read_file(path, kMostConfig), fmt::format("'{}'", path));
+}
+
+static std::atomic<double> g_read_seconds{0};
+
+void limit_read_seconds(double seconds) {
+  g_read_seconds = seconds;
+}
+
+double read_seconds() {
+  const double most = g_read_seconds;
+  return most > 0 ? std::min(most, net_seconds()) : net_seconds();
 }
 
 double net_seconds() {

@@ -63,5 +63,7 @@ Credentials credentials_of_file(const std::string& path);
 
 /// Returns VFM_NET_SECONDS, the seconds after which a request that does not succeed is given up.
 double net_seconds();
+/// Returns the same for a request that reads: net_seconds(), or less after limit_read_seconds().
+double read_seconds();
 
 }  // namespace vfm::io

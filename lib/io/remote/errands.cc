@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "io/at_once.h"
+
 namespace vfm::io {
 namespace {
 constexpr std::size_t kMostErrandThreads = 64;

@@ -30,9 +30,4 @@ class Errand {
   std::unique_ptr<State> state_;
 };
 
-/// Calls act(i) for all i below `count`, in this thread and at most `threads` - 1 others. Returns
-/// when all have ended. Rethrows the first exception, after which no other call begins.
-void for_each_at_once(std::size_t count, std::size_t threads,
-                      const std::function<void(std::size_t)>& act);
-
 }  // namespace vfm::io

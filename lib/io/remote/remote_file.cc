@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "io/at_once.h"
 #include "io/remote/address.h"
 #include "io/remote/errands.h"
 #include "io/remote/remote_object.h"

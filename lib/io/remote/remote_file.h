@@ -56,8 +56,10 @@ class RemoteFile {
 class RemoteReader {
  public:
   /// At most `ahead` bytes are held that were not read yet. Their requests are under way at once.
+  /// `waiting`, if given, is called again and again while a read waits for the server.
   explicit RemoteReader(std::shared_ptr<RemoteFile> file,
-                        std::size_t ahead = std::size_t{32} << 20);
+                        std::size_t ahead = std::size_t{32} << 20,
+                        std::function<void()> waiting = nullptr);
   ~RemoteReader();
   RemoteReader(RemoteReader&&) noexcept;
 
@@ -73,6 +75,10 @@ class RemoteReader {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Gives up reads for which nothing has come for `seconds`, if VFM_NET_SECONDS is not less. 0: no
+/// such limit.
+void limit_read_seconds(double seconds);
 
 /// Returns the contents of an object. Throws Error{limit} if it has more than `most` bytes.
 std::string read_object(const std::string& address, std::uint64_t most = UINT64_MAX);

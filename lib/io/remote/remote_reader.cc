@@ -26,17 +26,54 @@ struct AheadChunk {
   std::uint64_t begin = 0;
   std::vector<char> bytes;
   std::atomic<bool> cancelled{false};
-  bool finished = false;  // The request no longer touches the bytes.
   std::shared_ptr<Errand> errand;
+  std::mutex mutex;  // guards the members below
+  std::condition_variable changed;
+  std::size_t filled = 0;
+  bool finished = false;  // The request no longer touches the bytes.
+  std::exception_ptr error;
 
   std::uint64_t end() const { return begin + bytes.size(); }
+  /// Waits until more than `count` bytes are there. Returns their number. Throws the error of the
+  /// request, and Stopped.
+  std::size_t await(std::size_t count, const std::function<void()>& waiting) {
+    std::unique_lock lock(mutex);
+    while (filled <= count && !finished) {
+      changed.wait_for(lock, std::chrono::milliseconds(100));
+      check_stop();
+      if (waiting) waiting();
+    }
+    if (filled <= count) std::rethrow_exception(error);
+    return filled;
+  }
+  void read(const RemoteObject& object) {
+    try {
+      object.fetch(
+          begin, bytes.size(),
+          [this](std::span<const char> some) {
+            std::memcpy(bytes.data() + filled, some.data(), some.size());
+            const std::lock_guard lock(mutex);
+            filled += some.size();
+            changed.notify_all();
+          },
+          &cancelled);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const std::lock_guard lock(mutex);
+    finished = true;
+    changed.notify_all();
+  }
 };
 
 /// Chunks that are under way or there, one after the other.
 class AheadChunks {
  public:
-  AheadChunks(std::shared_ptr<RemoteObject> object, std::size_t ahead)
-      : object_(std::move(object)), ahead_(std::max<std::uint64_t>(ahead, kFirstChunk)) {}
+  AheadChunks(std::shared_ptr<RemoteObject> object, std::size_t ahead,
+              const std::function<void()>& waiting)
+      : object_(std::move(object)),
+        ahead_(std::max<std::uint64_t>(ahead, kFirstChunk)),
+        waiting_(waiting) {}
   ~AheadChunks() { clear(); }
   AheadChunks(const AheadChunks&) = delete;
   AheadChunks& operator=(const AheadChunks&) = delete;
@@ -45,9 +82,8 @@ class AheadChunks {
     go_to(position);
     ask(position);
     AheadChunk& front = *chunks_.front();
-    front.errand->finish();
-    front.finished = true;
-    const std::size_t count = std::min<std::size_t>(size, front.end() - position);
+    const std::size_t filled = front.await(position - front.begin, waiting_);
+    const std::size_t count = std::min<std::size_t>(size, front.begin + filled - position);
     std::memcpy(out, front.bytes.data() + (position - front.begin), count);
     in_order_ += count;
     return count;
@@ -78,7 +114,7 @@ class AheadChunks {
       free_ = {};
       next->bytes.resize(std::min(chunk, size - asked_));
       next->errand = Errand::start([object = object_, &to = *next, weak = std::weak_ptr(next)] {
-        if (const auto kept = weak.lock()) read(*object, to);
+        if (const auto kept = weak.lock()) to.read(*object);
       });
       asked_ = next->end();
       chunks_.push_back(std::move(next));
@@ -87,21 +123,13 @@ class AheadChunks {
       drop_front();
   }
 
-  static void read(const RemoteObject& object, AheadChunk& to) {
-    char* at = to.bytes.data();
-    object.fetch(
-        to.begin, to.bytes.size(),
-        [&](std::span<const char> bytes) {
-          std::memcpy(at, bytes.data(), bytes.size());
-          at += bytes.size();
-        },
-        &to.cancelled);
-  }
-
   void drop_front() {
     AheadChunk& front = *chunks_.front();
     front.cancelled = true;
-    if (front.finished) free_ = std::move(front.bytes);  // The next chunk uses this memory.
+    {
+      const std::lock_guard lock(front.mutex);
+      if (front.finished) free_ = std::move(front.bytes);  // The next chunk uses this memory.
+    }
     chunks_.pop_front();
   }
   void clear() {
@@ -111,6 +139,7 @@ class AheadChunks {
 
   std::shared_ptr<RemoteObject> object_;
   const std::uint64_t ahead_;
+  const std::function<void()>& waiting_;
   std::deque<std::shared_ptr<AheadChunk>> chunks_;
   std::vector<char> free_;
   std::uint64_t asked_ = 0, in_order_ = 0;
@@ -132,11 +161,12 @@ class StreamedBytes {
   }
 
   /// Returns 0 at the end.
-  std::size_t read_some(char* out, std::size_t size) {
+  std::size_t read_some(char* out, std::size_t size, const std::function<void()>& waiting) {
     std::unique_lock lock(mutex_);
     while (held_.empty() && !ended_) {
       changed_.wait_for(lock, std::chrono::milliseconds(100));
       check_stop();
+      if (waiting) waiting();
     }
     if (held_.empty()) {
       if (error_) std::rethrow_exception(error_);
@@ -198,7 +228,7 @@ void RemoteObject::stream(const std::function<void(std::span<const char>)>& take
                           const std::atomic<bool>* cancelled) const {
   std::uint64_t done = 0, seen = 0;
   bool changed = false;
-  Retry retry(net_seconds(), cancelled);
+  Retry retry(read_seconds(), cancelled);
   WebSink sink;
   sink.begin = [&](const WebAnswer& answer) {
     seen = 0;
@@ -235,6 +265,7 @@ void RemoteObject::stream(const std::function<void(std::span<const char>)>& take
 struct RemoteReader::State {
   std::shared_ptr<RemoteObject> object;
   std::size_t ahead;
+  std::function<void()> waiting;
   std::uint64_t position = 0, streamed = 0;
   std::unique_ptr<AheadChunks> chunks;
   std::unique_ptr<StreamedBytes> stream;
@@ -248,22 +279,25 @@ struct RemoteReader::State {
     std::vector<char> unwanted;
     while (streamed < position) {
       unwanted.resize(std::min<std::uint64_t>(position - streamed, kFirstChunk));
-      const std::size_t count = stream->read_some(unwanted.data(), unwanted.size());
+      const std::size_t count = stream->read_some(unwanted.data(), unwanted.size(), waiting);
       if (count == 0) return 0;
       streamed += count;
     }
-    const std::size_t count = stream->read_some(out, size);
+    const std::size_t count = stream->read_some(out, size, waiting);
     streamed += count;
     return count;
   }
 };
 
-RemoteReader::RemoteReader(std::shared_ptr<RemoteFile> file, std::size_t ahead)
+RemoteReader::RemoteReader(std::shared_ptr<RemoteFile> file, std::size_t ahead,
+                           std::function<void()> waiting)
     : state_(std::make_unique<State>()) {
   state_->object = std::dynamic_pointer_cast<RemoteObject>(file);
   if (!state_->object) fail("'{}' is not read by requests", file->address());
   state_->ahead = ahead;
-  if (file->has_ranges()) state_->chunks = std::make_unique<AheadChunks>(state_->object, ahead);
+  state_->waiting = std::move(waiting);
+  if (file->has_ranges())
+    state_->chunks = std::make_unique<AheadChunks>(state_->object, ahead, state_->waiting);
 }
 RemoteReader::~RemoteReader() = default;
 RemoteReader::RemoteReader(RemoteReader&&) noexcept = default;

@@ -21,6 +21,10 @@ double seconds_of_day_one() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+double seconds_for(const ObjectRequest& request) {
+  return request.method == "GET" || request.method == "HEAD" ? read_seconds() : net_seconds();
+}
+
 bool may_retry(const ObjectRequest& request, const ObjectAnswer& answer) {
   if (!answer.fault.empty()) return !answer.hopeless;
   if (answer.status == 409 && request.retry_conflict) return true;
@@ -121,7 +125,7 @@ bool is_region(const std::string& text) {
 }  // namespace
 
 ObjectAnswer Requester::exchange(const ObjectRequest& request, WebRequest& sent) {
-  const double most = net_seconds();
+  const double most = seconds_for(request);
   sent.method = request.method;
   sent.body = request.body;
   sent.sink = request.sink;
@@ -147,7 +151,7 @@ ObjectAnswer Requester::exchange(const ObjectRequest& request, WebRequest& sent)
 }
 
 ObjectAnswer Requester::send(const ObjectRequest& request) {
-  Retry retry(net_seconds(), request.cancelled);
+  Retry retry(seconds_for(request), request.cancelled);
   for (;;) {
     ObjectAnswer answer = try_once(request);
     answer.tries = retry.tries();
@@ -205,7 +209,7 @@ void Requester::fetch(const ObjectRange& range,
   request.sink = &sink;
   request.cancelled = cancelled;
   if (signs() && !range.version.empty()) request.headers["if-match"] = "\"" + range.version + "\"";
-  Retry retry(net_seconds(), cancelled);
+  Retry retry(read_seconds(), cancelled);
   while (done < range.size) {
     const std::uint64_t before = done;
     request.headers["range"] =

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/thread_stop.h"
 #include "io/remote/remote_file.h"
+#include "media/decode/bounded.h"
 #include "media/far_source.h"
 
 namespace vfm::media {
@@ -22,7 +23,9 @@ namespace {
 
 class ObjectBytes : public FarBytes {
  public:
-  explicit ObjectBytes(std::shared_ptr<io::RemoteFile> object) : reader_(std::move(object)) {}
+  // The client has its own limits of time, and tells what the server said.
+  explicit ObjectBytes(std::shared_ptr<io::RemoteFile> object)
+      : reader_(std::move(object), kAhead, beat) {}
 
   std::uint64_t size() const override { return reader_.file().size(); }
   bool jumps() const override { return reader_.file().has_ranges(); }
@@ -33,6 +36,7 @@ class ObjectBytes : public FarBytes {
   }
 
  private:
+  static constexpr std::size_t kAhead = std::size_t{16} << 20;
   io::RemoteReader reader_;
 };
 
@@ -102,10 +106,6 @@ std::shared_ptr<io::RemoteFile> open_far_source(const std::string& address) {
   return object;
 }
 
-bool is_endless(const io::RemoteFile& object) {
-  return !object.has_ranges() && object.size() == 0;
-}
-
 std::unique_ptr<FarBytes> FarBytes::open(const std::string& address) {
   if (g_channel) return std::make_unique<ParentsBytes>();
   return std::make_unique<ObjectBytes>(open_far_source(address));
@@ -130,6 +130,7 @@ FarServer::~FarServer() {
 
 void FarServer::serve() {
   stop_thread_by(&ends_);
+  beat_into(&beats_);
   FarAsk ask;
   std::string text;
   std::vector<share::Descriptor> none;

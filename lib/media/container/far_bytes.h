@@ -24,7 +24,7 @@ class FarBytes {
   static std::unique_ptr<FarBytes> open(const std::string& address);
   virtual ~FarBytes() = default;
 
-  /// Returns the size in bytes, or 0 if the server does not tell it.
+  /// Returns the size in bytes.
   virtual std::uint64_t size() const = 0;
   /// Returns false if the bytes can be read only once, in order.
   virtual bool jumps() const = 0;
@@ -51,6 +51,8 @@ class FarServer {
   FarServer& operator=(const FarServer&) = delete;
 
   const FarFacts& facts() const { return facts_; }
+  /// Returns a number that grows while a read waits for the server.
+  std::uint64_t beats() const { return beats_; }
   /// Returns the child's end of the channel. Call it once.
   share::Descriptor take_channel() { return std::move(theirs_); }
 
@@ -61,6 +63,7 @@ class FarServer {
   FarFacts facts_;
   share::Descriptor ours_, theirs_;
   std::atomic<bool> ends_{false};
+  std::atomic<std::uint64_t> beats_{0};
   std::thread thread_;
 };
 

@@ -298,7 +298,7 @@ void Input::open_far() {
   remote_ = true;
   far_ = FarBytes::open(source_.name);
   start_clock();
-  if (far_->jumps() && far_->size() == 0) fail_as(Cause::format, "'{}' is empty", source_.name);
+  if (far_->size() == 0) fail_as(Cause::format, "'{}' is empty", source_.name);
   make_io(64 * 1024, read_far, far_->jumps());
 }
 
@@ -424,7 +424,7 @@ std::uint64_t Input::bytes() const {
 }
 
 bool Input::endless() const {
-  return remote_ && (!far_ || (!far_->jumps() && far_->size() == 0));
+  return remote_ && !far_;
 }
 
 int Input::best_stream(AVMediaType type) const {

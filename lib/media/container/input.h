@@ -71,7 +71,7 @@ class Input {
   /// Returns the size of the file in bytes, or the size that the server states. Returns 0 if the
   /// size is unknown, or if the input may open further files (--protocols).
   std::uint64_t bytes() const;
-  /// Returns whether the source can be read only once, and may have no end (far_source.h).
+  /// Returns whether the source is an address of which only FFmpeg knows, such as one of rtsp.
   bool endless() const;
   /// Returns the index of the stream that a player would choose, or -1. The stream is never cover
   /// art or a thumbnail.

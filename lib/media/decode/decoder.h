@@ -34,7 +34,7 @@ struct StreamInfo {
   double start = 0;
   std::int64_t frames = 0;  ///< Number of frames in the container; 0 if unknown.
   bool image = false;       ///< Set if the file is a still picture.
-  bool endless = false;     ///< Set if the source can be read only once (media/far_source.h).
+  bool endless = false;     ///< Set if the source may have no end, as one of rtsp.
   bool interlaced = false;  ///< Set if the container marks the video as interlaced.
   /// The H.273 numbers of the coded video, and the number of bits of a sample. Frames of an HDR
   /// stream are SDR, unless DecodeOptions::keep_hdr is set.

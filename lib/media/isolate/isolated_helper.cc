@@ -292,7 +292,7 @@ void IsolatedChild::wait() {
     if (stop_requested()) end();  // Otherwise its answer would go to the next request.
     check_stop();
     if (limit <= 0) continue;
-    const double still = clock.still(head().beats);
+    const double still = clock.still(head().beats + (far_ ? far_->beats() : 0));
     if (still <= limit && clock.all() <= longest) continue;
     end();
     if (still > limit) fail_still(name_);

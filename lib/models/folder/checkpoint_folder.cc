@@ -117,8 +117,8 @@ void verify_checkpoint(const std::string& folder, int rank, int ranks) {
     *least += file.bytes;
     if (least - loads.begin() == rank) own.push_back(file);
   }
-  io::at_once(own.size(), io::is_remote(folder),
-              [&](std::size_t i) { verify_file(folder, own[i]); });
+  io::for_each_at_once(own.size(), io::is_remote(folder) ? io::kRequestsAtOnce : 1,
+                       [&](std::size_t i) { verify_file(folder, own[i]); });
 }
 
 std::string find_checkpoint(const std::string& path) {

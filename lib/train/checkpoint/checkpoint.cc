@@ -322,7 +322,7 @@ std::string damage_of(dist::World& world, const std::string& folder) {
       }
     };
     try {
-      io::at_once(own.size(), io::is_remote(folder), verify);
+      io::for_each_at_once(own.size(), io::is_remote(folder) ? io::kRequestsAtOnce : 1, verify);
     } catch (const Error& error) {
       mine = error.what();
     }

@@ -125,7 +125,6 @@ TEST_CASE("a fault is of the machine, unless the file itself gives it") {
   CHECK(judge(folder / "no-folder/a.mp4", Cause::open));
   CHECK(judge("rtsp://a.b/c.mp4", Cause::open));
   CHECK_FALSE(judge("https://a.b/c.mp4", Cause::open));
-  CHECK_FALSE(judge("s3://a/b/c.mp4", Cause::rejected));
 }
 
 TEST_CASE("the cause of a fault is settled once") {

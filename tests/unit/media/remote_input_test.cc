@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/input_limits.h"
+#include "io/remote/remote_file.h"
 #include "media/container/input.h"
 #include "media_files.h"
 #include "support/loopback.h"
@@ -59,14 +60,17 @@ class FileServer {
       request.append(part, static_cast<std::size_t>(got));
     }
     const std::size_t range = request.find("bytes=");
-    const std::size_t from =
-        range == std::string::npos ? 0 : std::strtoull(request.c_str() + range + 6, nullptr, 10);
+    std::size_t from = 0, to = bytes_.size() - 1;
+    if (range != std::string::npos) {
+      char* end = nullptr;
+      from = std::strtoull(request.c_str() + range + 6, &end, 10);
+      to = std::min<std::size_t>(to, std::strtoull(end + 1, nullptr, 10));
+    }
     std::string all =
         "HTTP/1.1 206 Partial Content\r\nAccept-Ranges: bytes\r\nContent-Range: bytes " +
-        std::to_string(from) + "-" + std::to_string(bytes_.size() - 1) + "/" +
-        std::to_string(bytes_.size()) +
-        "\r\nContent-Length: " + std::to_string(bytes_.size() - from) + "\r\n\r\n" +
-        bytes_.substr(from);
+        std::to_string(from) + "-" + std::to_string(to) + "/" + std::to_string(bytes_.size()) +
+        "\r\nContent-Length: " + std::to_string(to - from + 1) + "\r\nConnection: close\r\n\r\n" +
+        bytes_.substr(from, to - from + 1);
     if (!refusal_.empty())
       all = "HTTP/1.1 " + refusal_ + "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     for (std::size_t sent = 0; sent < all.size();) {
@@ -128,7 +132,9 @@ TEST_CASE(
     return vfm::Cause::other;
   };
   for (const char* status : {"400 Bad Request", "401 Unauthorized", "403 Forbidden", "404 No"})
-    CHECK(cause(status) == vfm::Cause::rejected);
-  CHECK(cause("429 Too Many Requests") == vfm::Cause::open);
-  CHECK(cause("503 Service Unavailable") == vfm::Cause::open);
+    CHECK(cause(status) == vfm::Cause::open);
+  vfm::io::limit_read_seconds(0.5);
+  CHECK(cause("429 Too Many Requests") == vfm::Cause::disk);
+  CHECK(cause("503 Service Unavailable") == vfm::Cause::disk);
+  vfm::io::limit_read_seconds(0);
 }
