@@ -100,9 +100,9 @@ std::vector<std::string> taken_of(const Dataset& data, const Recipe& recipe, int
     for (const StepPlan::Pack& pack : plan.packs)
       for (std::size_t i = 0; i < pack.samples.size(); ++i) {
         const ReadSample read = reader.take();
-        all.push_back(fmt::format("{} {} {}", plan.step, read.sample.key,
-                                  read.failure.empty() ? std::to_string(read.sample.x0.at(0))
-                                                       : read.failure));
+        all.push_back(fmt::format(
+            "{} {} {}", plan.step, read.sample.key,
+            read.failure.empty() ? std::to_string(read.sample.x0.at(0)) : read.failure));
       }
   }
   return all;
