@@ -72,7 +72,7 @@ many_faults() {
     faults <rules
     timeout -k 1 120 "${command[@]}" >out.txt 2>err || { echo "round $round" && cat rules err && return 1; }
     total=$((total + $(injected)))
-    as_wanted "$place" "$program" || { echo "round $round" && cat rules && return 1; }
+    as_wanted "$place" "$program" killed || { echo "round $round" && cat rules && return 1; }
     [ -z "$(bucket_objects uploads "$place")" ] || { echo "round $round: an upload is left" && return 1; }
     bucket_objects remove "$place"
   done

@@ -16,7 +16,7 @@ bucket_secret=NobodyMayPrintThis/0123456789+abc=
 # Environments of AWS's programs would be taken for the test's.
 forget_clouds() {
   local name
-  for name in $(compgen -e AWS_) $(compgen -e MSC_) VFM_CACHE VFM_STATE VFM_S3_ANONYMOUS VFM_S3_PATH_STYLE; do unset "$name"; done
+  for name in $(compgen -e AWS_) $(compgen -e MSC_) VFM_CACHE VFM_STATE VFM_S3_ANONYMOUS; do unset "$name"; done
   unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY all_proxy
   # What a user has in ~/.aws is none of the tests' business.
   export AWS_SHARED_CREDENTIALS_FILE=/nonexistent AWS_CONFIG_FILE=/nonexistent AWS_EC2_METADATA_DISABLED=true

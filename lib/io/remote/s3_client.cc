@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <mutex>
@@ -142,6 +143,7 @@ struct S3Client::State {
           profile, requester->bucket());
   }
 
+  mutable std::atomic<bool> has_bucket{false};  // an object was absent, and the bucket was there
   std::shared_ptr<S3Requester> requester;
   std::string profile, base, manifest_path;
   bool has_manifest = false;
@@ -156,9 +158,18 @@ std::optional<ObjectFacts> S3Client::State::head(const std::string& key) const {
   request.method = "HEAD";
   request.key = key;
   const ObjectAnswer answer = requester->send(request);
-  if (answer.status == 404) return std::nullopt;
-  if (!answer.succeeded()) fail_read("open", address(key), answer);
-  return facts_of_answer(answer, address(key));
+  if (answer.succeeded()) return facts_of_answer(answer, address(key));
+  if (answer.status == 404 && has_bucket) return std::nullopt;
+  // An answer to HEAD has no body that tells the reason.
+  request.method = "GET";
+  request.headers["range"] = "bytes=0-0";
+  const ObjectAnswer reason = requester->send(request);
+  const bool no_bucket = reason.error.code == "NoSuchBucket";
+  if (answer.status == 404 && !no_bucket) {
+    has_bucket = true;
+    return std::nullopt;
+  }
+  fail_read("open", address(key), reason.succeeded() ? answer : reason);
 }
 
 void S3Client::State::list(const std::string& prefix, bool all,

@@ -95,7 +95,7 @@ END
     wait $! || true
     no_faults
     in_a_minute "${command[@]}" >out.txt 2>err || { echo "$program, killed at $nth" && cat err && return 1; }
-    as_wanted "faults/killed/$program" "$program" || { echo "$program, killed at $nth"; return 1; }
+    as_wanted "faults/killed/$program" "$program" killed || { echo "$program, killed at $nth"; return 1; }
     [ -z "$(bucket_objects uploads "faults/killed/$program")" ]
   done
   echo "$((SECONDS - begin)) s"

@@ -53,10 +53,12 @@ settle() {
   find "$1" -type f \( -name '*.json*' -o -name '*.html' -o -name '*.md' -o -name '*.yaml' \) -exec sed -i "s#$2#OUT#g" {} +
 }
 
-# as_wanted PLACE PROGRAM: whether s3://PLACE has what the program's work makes on a disk (wanted).
+# as_wanted PLACE PROGRAM [KILLED]: whether s3://PLACE has what the program's work makes on a disk (wanted). A program that was
+# killed while it tried the store's conditions leaves the object with which it tried.
 as_wanted() {
   rm -rf got
   bucket_objects get "$1" got
+  [ -z "${3-}" ] || rm -f got/.vfm-probe-* got/parts/.vfm-probe-*
   settle got "s3://$1"
   diff -r "wanted/$2" got
 }
