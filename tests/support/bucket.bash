@@ -42,12 +42,9 @@ print(*found)
 PY
 }
 
-# bucket_ready: whether the server has answered that it has no buckets, or these.
-bucket_ready() { bucket_objects list none 2>&1 | grep -q NoSuchBucket; }
-
 # bucket_start: a server. Where it cannot be had, $NO_BUCKET says why, and the status is 0.
 bucket_start() {
-  local try ports folder=$BATS_FILE_TMPDIR/server
+  local try ports server folder=$BATS_FILE_TMPDIR/server
   forget_clouds
   if ! cmp -s "$bucket_python/installed" "$VFM_ROOT/tests/support/bucket-requirements.txt"; then
     export NO_BUCKET="no SeaweedFS in '$bucket_python' (scripts/install-deps installs it)"
@@ -55,41 +52,61 @@ bucket_start() {
   fi
   export AWS_ACCESS_KEY_ID=$bucket_key AWS_SECRET_ACCESS_KEY=$bucket_secret AWS_REGION=us-east-1
   export VFM_STATE=$BATS_FILE_TMPDIR/state VFM_NET_SECONDS=20
-  mkdir -p "$folder"
   for try in 1 2 3; do
-    read -r -a ports <<<"$(free_ports 6)"
-    (cd "$folder" && exec "$bucket_python/bin/weed" -logtostderr=true mini -dir="$folder" -ip=127.0.0.1 \
+    rm -rf "$folder"
+    mkdir -p "$folder/data"
+    read -r -a ports <<<"$(free_ports 5)"
+    # Its default is to tell its makers that it runs.
+    (cd "$folder" && exec "$bucket_python/bin/weed" -logtostderr=true mini -dir=data -ip=127.0.0.1 \
       -ip.bind=127.0.0.1 -master.port="${ports[0]}" -volume.port="${ports[1]}" -filer.port="${ports[2]}" \
-      -s3.port="${ports[3]}" -webdav=false -admin.ui=false >log 2>&1 </dev/null 3>&-) &
-    echo $! >"$folder/pid"
-    export AWS_ENDPOINT_URL=http://127.0.0.1:${ports[3]} BUCKET_FILES=http://127.0.0.1:${ports[2]}/buckets
-    export BUCKET_ENDPOINT=$AWS_ENDPOINT_URL BUCKET_PORT=${ports[3]}
-    if await bucket_ready; then return 0; fi
-    echo "try $try: no server" && tail -n 20 "$folder/log"
+      -s3.port="${ports[3]}" -admin.port="${ports[4]}" -admin.ui=false -webdav=false -s3.port.iceberg=0 -s3.port.lance=0 \
+      -s3.autoCreateBucket=false -master.telemetry=false >log 2>&1 </dev/null 3>&-) &
+    server=$!
+    export BUCKET_FILES=http://127.0.0.1:${ports[2]}/buckets BUCKET_PORT=${ports[3]}
+    export AWS_ENDPOINT_URL=http://127.0.0.1:$BUCKET_PORT
+    "$bucket_python/bin/python" "$VFM_ROOT/tests/support/bucket-objects" "$folder" >"$folder/objects.log" 2>&1 </dev/null 3>&- &
+    echo "$server $!" >"$folder/pids"
+    echo "${ports[@]}" >"$folder/ports"
+    # shellcheck disable=SC2046 # two numbers
+    until [ -s "$folder/port" ] || ! kill -0 $(<"$folder/pids") 2>/dev/null; do sleep 0.02; done
+    if [ -s "$folder/port" ]; then return 0; fi
+    echo "try $try: no server" && tail -n 20 "$folder/log" "$folder/objects.log"
     bucket_stop
   done
   return 1
 }
 
+# bucket_stop: ends the server, and the proxies.
 bucket_stop() {
-  local name pid
-  for name in "$BATS_FILE_TMPDIR"/server/pid "$BATS_FILE_TMPDIR"/proxy*/pid; do
-    [ -e "$name" ] || continue
-    pid=$(<"$name")
-    kill -KILL "$pid" 2>/dev/null || true
-    wait "$pid" 2>/dev/null || true
-    rm "$name"
+  local file number
+  for file in "$BATS_FILE_TMPDIR"/server/pids "$BATS_FILE_TMPDIR"/proxy*/pids; do
+    [ -e "$file" ] || continue
+    # shellcheck disable=SC2046 # numbers
+    kill -KILL $(<"$file") 2>/dev/null || true
+    rm "$file"
   done
+  [ -e "$BATS_FILE_TMPDIR/server/ports" ] || return 0
+  # SeaweedFS has sockets in /tmp, whatever TMPDIR says.
+  for number in $(<"$BATS_FILE_TMPDIR/server/ports"); do rm -f /tmp/seaweedfs-*-{"$number","$((number + 10000))"}.sock; done
 }
 
 # needs_bucket: skips the test where there is no server.
 needs_bucket() { [ -z "${NO_BUCKET-}" ] || skip "$NO_BUCKET"; }
 
-# bucket_objects VERB...: tests/support/bucket-objects, past the proxy.
+# bucket_objects VERB...: tests/support/bucket-objects tells the verbs. It asks the server, past the proxy.
 bucket_objects() {
-  env -u AWS_PROFILE -u AWS_SESSION_TOKEN -u AWS_ENDPOINT_URL_S3 AWS_ACCESS_KEY_ID=$bucket_key \
-    AWS_SECRET_ACCESS_KEY=$bucket_secret AWS_REGION=us-east-1 AWS_ENDPOINT_URL="$BUCKET_ENDPOINT" \
-    "$bucket_python/bin/python" "$VFM_ROOT/tests/support/bucket-objects" "$@"
+  local line
+  exec 8<>"/dev/tcp/127.0.0.1/$(<"$BATS_FILE_TMPDIR/server/port")" || return 1
+  printf '%s\037' "$PWD" "$@" >&8
+  echo >&8
+  while IFS= read -r line <&8; do
+    case $line in
+      =*) echo "${line#=}" ;;
+      *) break ;;
+    esac
+  done
+  exec 8>&-
+  [ "$line" = 'status 0' ]
 }
 
 # bucket NAME: makes a bucket.
@@ -101,7 +118,7 @@ proxy_start() {
   PROXY=$(mktemp -d "$BATS_FILE_TMPDIR/proxy.XXXXXX")
   export PROXY
   python3 "$VFM_ROOT/tests/support/bucket-proxy.py" "$BUCKET_PORT" "$PROXY" "${1-1}" >"$PROXY/log" 2>&1 </dev/null 3>&- &
-  echo $! >"$PROXY/pid"
+  echo $! >"$PROXY/pids"
   await test -s "$PROXY/port" || return 1
   AWS_ENDPOINT_URL=http://127.0.0.1:$(<"$PROXY/port")
   export AWS_ENDPOINT_URL

@@ -47,7 +47,7 @@ fails_with() {
   fails_with 1 "403 SignatureDoesNotMatch" env AWS_SECRET_ACCESS_KEY=wrong vfm-clip shots s3://work/a.mp4
   [[ $stderr == *"'s3://work/a.mp4'"* && $stderr == *"secret"* ]]
   fails_with 1 "403 InvalidAccessKeyId" env AWS_ACCESS_KEY_ID=nobody vfm-clip shots s3://work/a.mp4
-  fails_with 1 "AWS_ACCESS_KEY_ID" "${none[@]}" vfm-clip shots s3://work/a.mp4
+  fails_with 2 "AWS_ACCESS_KEY_ID" "${none[@]}" vfm-clip shots s3://work/a.mp4
   fails_with 1 "403" "${none[@]}" VFM_S3_ANONYMOUS=1 vfm-clip shots s3://work/a.mp4
   # Outputs: nothing was done.
   fails_with 2 "s3://nowhere/out" vfm-clip -o s3://nowhere/out s3://work/a.mp4
@@ -81,8 +81,15 @@ END
   faults <<<'error status=403 code=AccessDenied'
   fails_with 1 AccessDenied vfm-clip shots s3://work/a.mp4
   [ "$(injected)" -le 2 ] # it is not tried again
-  faults <<<'error status=403 code=RequestTimeTooSkewed'
-  fails_with 1 clock vfm-clip shots s3://work/a.mp4
+}
+
+@test "a machine whose clock is an hour behind signs with the time of the server" {
+  cc -shared -fPIC -o wrong-clock.so "$BATS_TEST_DIRNAME/wrong-clock.c"
+  shots s3://work/a.mp4 | records >wanted
+  LD_PRELOAD="$PWD/wrong-clock.so" shots s3://work/a.mp4 2>err | records >got
+  cat err
+  diff wanted got
+  grep -q 'clock' err
 }
 
 @test "credentials: a profile of a file, a container's server with renewal, and a session's token" {
@@ -146,15 +153,19 @@ PY
 
 @test "http: videos and shards are read from a server, with ranges and without, and nothing is written" {
   # The filer of SeaweedFS answers to ranges, Python's server does not.
-  (cd "$BATS_FILE_TMPDIR" && exec python3 -m http.server -b 127.0.0.1 0 >"$BATS_TEST_TMPDIR/port" 2>/dev/null 3>&-) &
+  (cd "$BATS_FILE_TMPDIR" && exec python3 -u -m http.server -b 127.0.0.1 0 >"$BATS_TEST_TMPDIR/said" 2>/dev/null 3>&-) &
   local plain=$! place
-  await grep -q 'port [0-9]' port || { PYTHONUNBUFFERED=1; kill $plain; false; }
-  for place in "$BUCKET_FILES/work" "http://127.0.0.1:$(sed -E 's/.*port ([0-9]+).*/\1/' port)"; do
-    env -u AWS_ACCESS_KEY_ID -u AWS_SECRET_ACCESS_KEY vfm-clip --min-length 1s -o "out-${place##*:}" "$place/a.mp4" >/dev/null
+  await grep -q 'port [0-9]' said
+  vfm-embed -o wanted "$BATS_FILE_TMPDIR/a.tar" >/dev/null
+  for place in "$BUCKET_FILES/work" "http://127.0.0.1:$(sed -E 's/.* port ([0-9]+).*/\1/' said)"; do
+    env -u AWS_ACCESS_KEY_ID -u AWS_SECRET_ACCESS_KEY vfm-clip --min-length 1s -o clips "$place/a.mp4" >/dev/null
+    cmp <(tar -xOf clips/*-00000.tar --wildcards '*.mp4') <(tar -xOf "$BATS_FILE_TMPDIR/a.tar" --wildcards '*.mp4')
     vfm-embed -o embedded "$place/a.tar" >/dev/null
-    cmp embedded/* <(vfm-embed -o - "$BATS_FILE_TMPDIR/a.tar" 2>/dev/null) 2>/dev/null || [ -s embedded/a.embed.tar ]
-    rm -r embedded
-    refused "http" vfm-embed -o "$place/out" "$BATS_FILE_TMPDIR/a.tar"
+    cmp wanted/a.embed.tar embedded/a.embed.tar
+    rm -r clips embedded
+    refused "'$place/out'" vfm-embed -o "$place/out" "$BATS_FILE_TMPDIR/a.tar"
+    run --separate-stderr timeout 30 vfm-clip shots "$place/none.mp4"
+    [ "$status" -eq 1 ] && [[ $stderr == *"'$place/none.mp4'"* ]]
   done
   kill $plain
 }

@@ -39,7 +39,7 @@ work_in() {
       ;;
     train)
       command=(vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" "-j$4" --data "$2/latents" -o "$3" model.num_layers=1
-        model.num_attention_heads=2 model.adaln_lora_dim=8 validation.every=0 train.steps=6 train.checkpoint_every=2
+        model.num_attention_heads=2 model.adaln_lora_dim=8 schedule.warmup=1 validation.every=0 train.steps=6 train.checkpoint_every=2
         train.keep=1)
       ;;
     generate) command=(vfm-generate --model "$2/model" "-j$4" --steps 2 -o "$3" 'a red circle') ;;
