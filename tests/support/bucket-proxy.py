@@ -13,6 +13,7 @@ FOLDER/faults has a rule in each line: FAULT [NAME=VALUE]... It is read again wh
 start again. The first rule that applies to a request is carried out, and each "pace" rule that applies.
 Which requests:
   method=GET,PUT   path=REGEX   query=REGEX    (a search, in the decoded path and the query as sent)
+  header=REGEX     one with a header whose name, in lower case, matches
   nth=N            only the N-th of the requests that match
   skip=N           not the first N of these
   times=N          at most N of these
@@ -62,6 +63,7 @@ class Rule:
         return ("method" not in options or request.method in options["method"].split(",")) and (
             re.search(options.get("path", ""), request.path) is not None) and (
             re.search(options.get("query", ""), request.query) is not None) and (
+            "header" not in options or any(re.fullmatch(options["header"], name) for name in request.headers)) and (
             self.number_of("from", 0) <= seconds <= self.number_of("until", 1e9)) and (
             self.fault != "stale" or "list-type=" in request.query)
 

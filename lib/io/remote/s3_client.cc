@@ -16,6 +16,7 @@
 #include "io/remote/msc.h"
 #include "io/remote/msc_manifest.h"
 #include "io/remote/remote_object.h"
+#include "io/remote/retry.h"
 #include "io/remote/signature.h"
 
 namespace vfm::io {
@@ -160,6 +161,8 @@ std::optional<ObjectFacts> S3Client::State::head(const std::string& key) const {
   const ObjectAnswer answer = requester->send(request);
   if (answer.succeeded()) return facts_of_answer(answer, address(key));
   if (answer.status == 404 && has_bucket) return std::nullopt;
+  if (!answer.fault.empty() || may_succeed_later(answer.status))
+    fail_read("open", address(key), answer);
   // An answer to HEAD has no body that tells the reason.
   request.method = "GET";
   request.headers["range"] = "bytes=0-0";

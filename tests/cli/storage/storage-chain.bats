@@ -47,11 +47,11 @@ chain() {
   (cd disk && chain '')
   (cd bucket && HOME=$BATS_TEST_TMPDIR/home chain s3://work/made/) || { tail bucket/*.err; return 1; }
   bucket_objects get work/made got
-  settle got s3://work/made/
-  settle bucket s3://work/made/
   mkdir whole && mv disk/{clips,dataset,latents,run,videos,report.html} whole/
-  settle whole '\(latents\|run\|videos\|clips\|dataset\)\b'
-  settle got '\(latents\|run\|videos\|clips\|dataset\)\b'
+  local places='\(clips\|dataset\|latents\|run\|videos\|report\)\b'
+  settle got "s3://work/made/$places"
+  settle whole "$places"
+  settle got "$places"
   diff -r whole got
   [ "$(find got -type f | wc -l)" -gt 30 ]
   # Nothing lies on the disk but what grows.
@@ -110,11 +110,11 @@ same() {
 vfm-clip shots AT/shots.mp4
 vfm-clip unique -o AT/signatures AT/shots.mp4
 vfm-pack plan --tokens 1024 AT/latents
-vfm-train cost AT/recipe.yaml --data AT/latents
 vfm-train export AT/run -o AT/exported
 vfm-shard report -o AT/all.html AT/dataset
 vfm-generate -m AT/run --steps 2 --latents-only -o AT/made @AT/prompts.txt
 END
+  vfm-train cost s3://work/verbs/recipe.yaml --data s3://work/verbs/latents >cost
   bucket_objects get work/verbs got
   diff -r exported got/exported
   [ -s got/all.html ]

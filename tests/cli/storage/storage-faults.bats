@@ -49,7 +49,7 @@ all_under() {
 error status=503 code=SlowDown chance=0.1
 error status=429 code=TooManyRequests retry_after=0 chance=0.1
 error status=500 code=InternalError nth=2
-error status=409 code=ConditionalRequestConflict method=PUT chance=0.1
+error status=409 code=ConditionalRequestConflict header=if-(none-)?match chance=0.1
 END
 }
 

@@ -69,7 +69,9 @@ fails_with() {
   local code status
   while read -r status code; do
     faults <<<"error status=$status code=$code"
-    fails_with 1 "$status $code" vfm-clip shots s3://work/a.mp4
+    # An answer to HEAD tells no code, and a request that is not refused for good is not sent in another way.
+    [ "$status" -lt 500 ] || code=
+    fails_with 1 "$status${code:+ $code}" vfm-clip shots s3://work/a.mp4
     [ "$(injected)" -ge 1 ]
     [ "$(injected)" -lt 50 ]
   done <<'END'
@@ -160,13 +162,16 @@ PY
   for place in "$BUCKET_FILES/work" "http://127.0.0.1:$(sed -E 's/.* port ([0-9]+).*/\1/' said)"; do
     env -u AWS_ACCESS_KEY_ID -u AWS_SECRET_ACCESS_KEY vfm-clip --min-length 1s -o clips "$place/a.mp4" >/dev/null
     cmp <(tar -xOf clips/*-00000.tar --wildcards '*.mp4') <(tar -xOf "$BATS_FILE_TMPDIR/a.tar" --wildcards '*.mp4')
-    vfm-embed -o embedded "$place/a.tar" >/dev/null
-    cmp wanted/a.embed.tar embedded/a.embed.tar
-    rm -r clips embedded
+    rm -r clips
     refused "'$place/out'" vfm-embed -o "$place/out" "$BATS_FILE_TMPDIR/a.tar"
     run --separate-stderr timeout 30 vfm-clip shots "$place/none.mp4"
     [ "$status" -eq 1 ] && [[ $stderr == *"'$place/none.mp4'"* ]]
   done
+  vfm-embed -o embedded "$BUCKET_FILES/work/a.tar" >/dev/null
+  cmp wanted/a.embed.tar embedded/a.embed.tar
+  # A shard is read in pieces.
+  run --separate-stderr vfm-embed -o embedded "$place/a.tar"
+  [ "$status" -eq 1 ] && [[ $stderr == *"'$place/a.tar'"*"ranges; copy it to a disk"* ]]
   kill $plain
 }
 

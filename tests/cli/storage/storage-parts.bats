@@ -21,7 +21,7 @@ setup() {
   setup_tools
   needs_bucket
   cd "$BATS_FILE_TMPDIR" || return 1
-  export VFM_LEASE_SECONDS=0.5
+  export VFM_LEASE_SECONDS=3
 }
 
 @test "four processes, of which one is killed, do the parts of a list in a bucket; status and join tell what they tell of a disk" {
@@ -84,7 +84,7 @@ setup() {
   faults <<'END'
 stale seconds=2
 lost method=PUT chance=0.1
-error status=409 code=ConditionalRequestConflict method=PUT chance=0.1
+error status=409 code=ConditionalRequestConflict header=if-(none-)?match chance=0.1
 error status=503 code=SlowDown chance=0.05
 reset chance=0.03
 END

@@ -48,9 +48,11 @@ work_in() {
 }
 
 # settle FOLDER NAME: what was written as NAME is called OUT in its texts, and what tells times, processes and inodes is gone.
+# Beside shards of the same bucket, sources have relative names.
 settle() {
   find "$1" \( -name .vfm-clip.ledger -o -name timing.jsonl -o -name 'events.*' \) -delete
-  find "$1" -type f \( -name '*.json*' -o -name '*.html' -o -name '*.md' -o -name '*.yaml' \) -exec sed -i "s#$2#OUT#g" {} +
+  find "$1" -type f \( -name '*.json*' -o -name '*.html' -o -name '*.md' -o -name '*.yaml' \) \
+    -exec sed -i "s#$2#OUT#g; s#\(\.\./\)\+raw/#RAW/#g; s#s3://[a-z]*/raw/#RAW/#g" {} +
 }
 
 # as_wanted PLACE PROGRAM [KILLED]: whether s3://PLACE has what the program's work makes on a disk (wanted). A program that was
@@ -111,7 +113,9 @@ same_as_one() {
   local left
   rm -rf got
   bucket_objects get "${1#s3://}" got
-  left=$(find got -name 'lease*' -o -name temporary -o -name 'unfinished*' -o -name failed.json -o -name '.*.tmp' -o -name '.vfm-probe*')
+  # A program that was killed while it tried the store's conditions leaves this.
+  rm -f got/parts/.vfm-probe-*
+  left=$(find got -name 'lease*' -o -name temporary -o -name 'unfinished*' -o -name failed.json -o -name '.*.tmp')
   [ -z "$left" ] || { echo "$left"; return 1; }
   [ -z "$(bucket_objects uploads "${1#s3://}")" ] || { echo "an upload is left"; return 1; }
   rm -r got/parts
