@@ -26,11 +26,19 @@ double seconds_for(const ObjectRequest& request) {
 }
 
 bool may_retry(const ObjectRequest& request, const ObjectAnswer& answer) {
+  // 400 with RequestTimeout: a body came too slowly; with the others: it came damaged.
+  static constexpr std::array kPassing{"BadDigest",
+                                       "ConditionalRequestConflict",
+                                       "InternalError",
+                                       "OperationAborted",
+                                       "RequestTimeout",
+                                       "SlowDown",
+                                       "XAmzContentChecksumMismatch",
+                                       "XAmzContentSHA256Mismatch"};
   if (!answer.fault.empty()) return !answer.hopeless;
   if (answer.status == 409 && request.retry_conflict) return true;
-  // S3 says 400 RequestTimeout if a body comes too slowly.
-  return may_succeed_later(answer.status) || answer.error.code == "RequestTimeout" ||
-         answer.error.code == "SlowDown" || answer.error.code == "InternalError";
+  return may_succeed_later(answer.status) ||
+         std::find(kPassing.begin(), kPassing.end(), answer.error.code) != kPassing.end();
 }
 
 /// What the server says, without what else an answer's body has.
