@@ -28,9 +28,11 @@ double seconds_for(const ObjectRequest& request) {
 bool may_retry(const ObjectRequest& request, const ObjectAnswer& answer) {
   if (!answer.fault.empty()) return !answer.hopeless;
   if (answer.status == 409 && request.retry_conflict) return true;
-  // S3 says 400 RequestTimeout if a body comes too slowly.
-  return may_succeed_later(answer.status) || answer.error.code == "RequestTimeout" ||
-         answer.error.code == "SlowDown" || answer.error.code == "InternalError";
+  // These have another status: a body came too slowly, not whole, or with other bytes.
+  static constexpr std::array kLater{"RequestTimeout", "SlowDown", "InternalError",
+                                     "IncompleteBody", "BadDigest", "XAmzContentSHA256Mismatch"};
+  return may_succeed_later(answer.status) ||
+         std::find(kLater.begin(), kLater.end(), answer.error.code) != kLater.end();
 }
 
 /// What the server says, without what else an answer's body has.
