@@ -70,6 +70,15 @@ void TensorSet::read(std::string_view name, const TensorRange& range, std::int64
       size / item > range.elements() - begin)
     fail("the range of tensor '{}' has not the elements that are asked for", name);
 
+  if (has_lazy_maps()) {  // all runs at once
+    std::vector<Part> parts;
+    RangeRuns(range).for_each(
+        begin, begin + size / item, [&](std::int64_t at, std::int64_t, std::int64_t count) {
+          parts.push_back({tensor, static_cast<std::uint64_t>(at * item),
+                           static_cast<std::uint64_t>((at + count) * item)});
+        });
+    expect(parts);
+  }
   RangeRuns(range).for_each(
       begin, begin + size / item, [&](std::int64_t at, std::int64_t, std::int64_t count) {
         const auto bytes = static_cast<std::size_t>(count * item);

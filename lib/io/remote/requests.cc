@@ -26,13 +26,19 @@ double seconds_for(const ObjectRequest& request) {
 }
 
 bool may_retry(const ObjectRequest& request, const ObjectAnswer& answer) {
+  // 400 with RequestTimeout: a body came too slowly; with the others: it came damaged.
+  static constexpr std::array kPassing{"BadDigest",
+                                       "ConditionalRequestConflict",
+                                       "InternalError",
+                                       "OperationAborted",
+                                       "RequestTimeout",
+                                       "SlowDown",
+                                       "XAmzContentChecksumMismatch",
+                                       "XAmzContentSHA256Mismatch"};
   if (!answer.fault.empty()) return !answer.hopeless;
   if (answer.status == 409 && request.retry_conflict) return true;
-  // These have another status: a body came too slowly, not whole, or with other bytes.
-  static constexpr std::array kLater{"RequestTimeout", "SlowDown", "InternalError",
-                                     "IncompleteBody", "BadDigest", "XAmzContentSHA256Mismatch"};
   return may_succeed_later(answer.status) ||
-         std::find(kLater.begin(), kLater.end(), answer.error.code) != kLater.end();
+         std::find(kPassing.begin(), kPassing.end(), answer.error.code) != kPassing.end();
 }
 
 /// What the server says, without what else an answer's body has.
@@ -184,7 +190,8 @@ std::optional<WholeObject> Requester::read(const std::string& key, const std::st
   request.sink = &sink;
   const ObjectAnswer answer = send(request);
   if (too_large) fail_as(Cause::limit, "'{}' has more than {} bytes", address, most);
-  if (answer.status == 404 || answer.status == 410) return std::nullopt;
+  const bool absent = answer.status == 404 || answer.status == 410;
+  if (absent && answer.error.code != "NoSuchBucket") return std::nullopt;
   if (!answer.succeeded()) fail_read("open", address, answer);
   return object;
 }

@@ -66,7 +66,9 @@ std::vector<FetchAhead::Part*> FetchAhead::choose() {
     next_.pop_front();
   if (next_.empty()) return {};
   const Part& first = *next_.front();
-  if (held_bytes_ > 0 && held_bytes_ + first.bytes() > limit_) return {};
+  // Of the part that is taken next there must be no end of waiting, whatever is held of later ones.
+  const bool urgent = &first == &parts_.front();
+  if (!urgent && held_bytes_ + first.bytes() > limit_) return {};
   std::vector<Part*> chosen;
   std::deque<Part*>& same = of_shards_[first.shard];
   std::int64_t together = 0;

@@ -28,7 +28,7 @@ namespace vfm::train {
 class FetchAhead {
  public:
   /// Keeps the reference. At most `limit` bytes, by Dataset::about_bytes(), are held or under way,
-  /// or a single part. Starts no thread before want().
+  /// and one part more: the one that is taken next. Starts no thread before want().
   FetchAhead(const Dataset& data, std::int64_t limit);
   /// Waits for the requests that are under way.
   ~FetchAhead();

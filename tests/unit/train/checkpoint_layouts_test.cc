@@ -242,7 +242,7 @@ TEST_CASE("parts go through memory in pieces") {
 }
 
 TEST_CASE("trained models: saved on one rank, loaded and saved by ranks that share them",
-          "[long]") {
+          "[long][nightly]") {
   const TemporaryFolder folder;
   write_latents(folder / "data");
   const auto data = open_latents(folder / "data", "train");

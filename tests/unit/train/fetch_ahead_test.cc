@@ -100,9 +100,9 @@ std::vector<std::string> taken_of(const Dataset& data, const Recipe& recipe, int
     for (const StepPlan::Pack& pack : plan.packs)
       for (std::size_t i = 0; i < pack.samples.size(); ++i) {
         const ReadSample read = reader.take();
-        all.push_back(fmt::format("{} {} {}", plan.step, read.sample.key,
-                                  read.failure.empty() ? std::to_string(read.sample.x0.at(0))
-                                                       : read.failure));
+        all.push_back(fmt::format(
+            "{} {} {}", plan.step, read.sample.key,
+            read.failure.empty() ? std::to_string(read.sample.x0.at(0)) : read.failure));
       }
   }
   return all;
@@ -160,6 +160,14 @@ TEST_CASE("parts are fetched in bounded bytes, and come in the order of the want
   }
   CHECK(ahead.has_room());
   CHECK(far.most_bytes <= 5 * kFarBytes);
+  // What is held of a shard does not keep the next part from coming.
+  FetchAhead unequal(far, 100);
+  unequal.want(0, 0, 10);
+  unequal.want(1, 0, 60);
+  unequal.want(0, 0, 90);
+  CHECK(unequal.take().bytes == "0 ");
+  CHECK(unequal.take().bytes == "1 ");
+  CHECK(unequal.take().bytes == "0 ");
   // A part that is larger than the bound comes alone.
   FetchAhead one(far, 1);
   one.want(0, 0, kFarBytes);

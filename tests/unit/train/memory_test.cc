@@ -125,7 +125,8 @@ void check_sent(int ranks, const Recipe& recipe, const Dataset& data,
 
 }  // namespace
 
-TEST_CASE("what ranks that share a model, or samples, take is told of each of them", "[long]") {
+TEST_CASE("what ranks that share a model, or samples, take is told of each of them",
+          "[long][nightly]") {
   const std::unique_ptr<Dataset> data =
       make_up_latents({.sizes = {{4, 16, 16}}, .channels = 4, .text_tokens = 8, .text_width = 24});
   for (const char* type : {"dit", "moviegen"}) {

@@ -259,7 +259,8 @@ TEST_CASE("ranks that share a decoder's state have the bits of ranks that do not
   }
 }
 
-TEST_CASE("fifty steps on any layout stay as near as another order of sums does", "[long]") {
+TEST_CASE("fifty steps on any layout stay as near as another order of sums does",
+          "[long][nightly]") {
   const TemporaryFolder folder;
   write_latents(folder.path, {.samples = 24});
   const auto data = open_latents(folder.path, "train");

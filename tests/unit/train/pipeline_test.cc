@@ -338,7 +338,8 @@ TEST_CASE("texts reach every stage, latents the first and the last") {
   CHECK(texts == 3 * 4 * kSteps * kText);
 }
 
-TEST_CASE("what stages write is one rank's checkpoint, which any layout goes on with", "[long]") {
+TEST_CASE("what stages write is one rank's checkpoint, which any layout goes on with",
+          "[long][nightly]") {
   const TemporaryFolder folder;
   ParallelCase one{"dit", 1, kFour + "\nema: {mode: decay}\nschedule: {warmup: 1}"};
   const auto data = samples_of(one);
@@ -384,7 +385,7 @@ TEST_CASE("what stages write is one rank's checkpoint, which any layout goes on 
 }
 
 TEST_CASE("what all stages have is the same on all of them after fifty steps, and its average",
-          "[long]") {
+          "[long][nightly]") {
   ParallelCase one{"moviegen", 4, "parallel: {pp: 4}" + kFour + "\nema: {mode: decay}"};
   Recipe recipe = recipe_of(one);
   const auto data = samples_of(one);

@@ -169,7 +169,7 @@ void check_same_training(const ShardsAfter& shared, const ShardsAfter& plain) {
 
 }  // namespace
 
-TEST_CASE("a shared state is trained to the bits of one that every rank has", "[long]") {
+TEST_CASE("a shared state is trained to the bits of one that every rank has", "[long][nightly]") {
   const TemporaryFolder folder;
   write_latents(folder.path);
   const auto data = open_latents(folder.path, "train");
@@ -203,7 +203,7 @@ TEST_CASE("a shared state is trained to the bits of one that every rank has", "[
 }
 
 TEST_CASE("stages whose ranks share a state have the bits of stages whose ranks have it all",
-          "[long]") {
+          "[long][nightly]") {
   const TemporaryFolder folder, broken;
   write_latents(folder.path);
   write_latents(broken.path, {.broken = 5});
