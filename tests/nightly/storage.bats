@@ -39,7 +39,7 @@ error status=503 code=SlowDown chance=0.1
 error status=503 code=SlowDown retry_after=1 times=2 chance=0.2
 error status=429 code=TooManyRequests chance=0.1
 error status=500 code=InternalError chance=0.1
-error status=409 code=ConditionalRequestConflict header=if-(none-)?match chance=0.2
+error status=409 code=ConditionalRequestConflict header=if-(none-)?match method=PUT,POST chance=0.2
 reset chance=0.1
 lost chance=0.1
 lost method=POST chance=0.3
@@ -99,7 +99,7 @@ many_faults() {
   faults <<'END'
 stale seconds=1
 lost method=PUT chance=0.03
-error status=409 code=ConditionalRequestConflict header=if-(none-)?match chance=0.05
+error status=409 code=ConditionalRequestConflict header=if-(none-)?match method=PUT,POST chance=0.05
 error status=503 code=SlowDown chance=0.03
 reset chance=0.02
 truncate method=GET chance=0.02

@@ -51,7 +51,7 @@ bucket_start() {
     return 0
   fi
   export AWS_ACCESS_KEY_ID=$bucket_key AWS_SECRET_ACCESS_KEY=$bucket_secret AWS_REGION=us-east-1
-  export VFM_STATE=$BATS_FILE_TMPDIR/state VFM_NET_SECONDS=20
+  export VFM_STATE=$BATS_FILE_TMPDIR/state VFM_NET_SECONDS=100
   for try in 1 2 3; do
     rm -rf "$folder"
     mkdir -p "$folder/data"

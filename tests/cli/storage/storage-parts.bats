@@ -84,7 +84,7 @@ setup() {
   faults <<'END'
 stale seconds=2
 lost method=PUT chance=0.1
-error status=409 code=ConditionalRequestConflict header=if-(none-)?match chance=0.1
+error status=409 code=ConditionalRequestConflict header=if-(none-)?match method=PUT,POST chance=0.1
 error status=503 code=SlowDown chance=0.05
 reset chance=0.03
 END

@@ -18,7 +18,7 @@ make_work() {
   cp -r raw work/raw
   rm -f work/model.jsonl work/raw/held-out.txt
   mkdir work/tars
-  find clips -name '*-?????.tar' -exec cp {} work/tars/ \;
+  find clips \( -name '*-?????.tar' -o -name '*-?????.tar.idx' -o -name '*-?????.idx' \) -exec cp {} work/tars/ \;
   bucket work
   bucket_objects put work work
 }
