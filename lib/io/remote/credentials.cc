@@ -294,12 +294,8 @@ double read_seconds() {
 }
 
 double net_seconds() {
-  static const double seconds = [] {
-    const auto text = variable("VFM_NET_SECONDS");
-    if (!text) return 120.0;
-    return as_usage([&] { return std::max(1.0, parse_seconds(*text)); });
-  }();
-  return seconds;
+  const auto text = variable("VFM_NET_SECONDS");
+  return text ? std::max(1.0, parse_seconds(*text)) : 120.0;
 }
 
 }  // namespace vfm::io

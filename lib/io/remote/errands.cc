@@ -99,11 +99,13 @@ std::shared_ptr<Errand> Errand::start(std::function<void()> act) {
   return errand;
 }
 
+void Errand::run_here() {
+  if (state_->claim()) state_->run();
+}
+
 void Errand::finish() {
-  if (state_->claim())
-    state_->run();
-  else
-    state_->await();
+  run_here();
+  state_->await();
   if (state_->error) std::rethrow_exception(state_->error);
 }
 

@@ -18,6 +18,8 @@ class Errand {
   Errand(const Errand&) = delete;
   Errand& operator=(const Errand&) = delete;
 
+  /// Runs `act` in this thread if it has not begun.
+  void run_here();
   /// Returns when `act` has ended. Rethrows what it threw.
   void finish();
   /// Returns when `act` has ended, or will never begin. Whoever wants it to end tells it so.

@@ -32,7 +32,8 @@ class RemoteFile {
   virtual std::uint64_t size() const = 0;
   /// The ETag, which differs if the contents differ. Empty if the server gives none.
   virtual const std::string& version() const = 0;
-  /// XXH3-128 of the contents, 32 hex digits, which the writer stored with the object, or empty.
+  /// XXH3-128 of the contents, 32 hex digits, which the writer stored with the object (upload.h),
+  /// or empty.
   virtual const std::string& stored_hash() const = 0;
   /// Whether the server answers requests for ranges. If not, only a RemoteReader from the begin
   /// on can read the object.

@@ -40,8 +40,11 @@ struct AheadChunk {
     std::unique_lock lock(mutex);
     while (filled <= count && !finished) {
       changed.wait_for(lock, std::chrono::milliseconds(100));
+      lock.unlock();
       check_stop();
       if (waiting) waiting();
+      errand->run_here();  // All threads for requests may wait in this way.
+      lock.lock();
     }
     if (filled <= count) std::rethrow_exception(error);
     return filled;

@@ -182,7 +182,8 @@ std::optional<WholeObject> Requester::read(const std::string& key, const std::st
   request.sink = &sink;
   const ObjectAnswer answer = send(request);
   if (too_large) fail_as(Cause::limit, "'{}' has more than {} bytes", address, most);
-  if (answer.status == 404 || answer.status == 410) return std::nullopt;
+  const bool absent = answer.status == 404 || answer.status == 410;
+  if (absent && answer.error.code != "NoSuchBucket") return std::nullopt;
   if (!answer.succeeded()) fail_read("open", address, answer);
   return object;
 }

@@ -97,16 +97,22 @@ struct S3Client::State {
 
   /// Adds what lets the server check the body, and signs it if need be. Returns its CRC32C.
   std::string guard(ObjectRequest& request, std::string_view body) const {
-    std::string crc;
     request.body = body;
-    if (requester->checksums()) {
-      crc = crc_base64(crc32c(0, body.data(), body.size()));
-      request.headers["x-amz-checksum-crc32c"] = crc;
-    } else {
+    std::uint32_t crc = 0;
+    const auto add_crc = [&](std::string_view piece) {
+      crc = crc32c(crc, piece.data(), piece.size());
+    };
+    if (requester->signs_bodies())
+      request.body_hash = sha256_hex(body, add_crc);
+    else
+      add_crc(body);
+    if (!requester->checksums()) {
       request.headers["content-md5"] = md5_base64(body);
+      return "";
     }
-    if (requester->signs_bodies()) request.body_hash = sha256_hex(body);
-    return crc;
+    std::string text = crc_base64(crc);
+    request.headers["x-amz-checksum-crc32c"] = text;
+    return text;
   }
   static void add(ObjectRequest& request, const WriteCondition& condition) {
     if (condition.absent) request.headers["if-none-match"] = "*";

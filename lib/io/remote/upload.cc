@@ -18,6 +18,9 @@ namespace {
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kMostParts = 10'000;  // S3's limit
 
+constexpr std::size_t kPartsAtOnce = 8;
+constexpr std::size_t kSentDirectly = 64 * kMiB;  // not held, but sent from the caller's memory
+
 /// Parts are equal as long as they can be, as some stores want them so. With the sizes of later
 /// parts, an object may have 1.2 TiB.
 std::size_t part_bytes(std::size_t index) {
@@ -29,6 +32,7 @@ std::size_t part_bytes(std::size_t index) {
 struct ObjectUpload::State {
   /// Bytes whose request is under way. The request owns them too.
   struct Part {
+    std::size_t number = 0;  // from 1 on
     std::string bytes;
     UploadedPart uploaded;
     std::atomic<bool> cancelled{false};
@@ -42,14 +46,15 @@ struct ObjectUpload::State {
   std::uint64_t written = 0;
   bool ended = false;
 
-  std::string id, writer;  // of the multipart upload, or empty
-  std::vector<UploadedPart> uploaded;
+  std::string id, writer;              // of the multipart upload, or empty
+  std::vector<UploadedPart> uploaded;  // by number, and empty for those under way
   std::deque<std::shared_ptr<Part>> under_way;
   std::vector<std::string> free;
 
-  std::size_t begun() const { return uploaded.size() + under_way.size(); }
   void append(const char* data, std::size_t size);
-  void send_part();
+  void begin();
+  std::size_t send_whole_parts(std::string_view bytes);
+  void send_buffer();
   void finish_oldest();
   std::optional<std::string> commit(const WriteCondition& condition);
   void abandon();
@@ -58,26 +63,53 @@ struct ObjectUpload::State {
 void ObjectUpload::State::append(const char* data, std::size_t size) {
   written += size;
   while (size > 0) {
-    const std::size_t most = part_bytes(begun());
-    if (buffer.size() == most) {
-      send_part();
-      continue;
+    const std::size_t most = part_bytes(uploaded.size());
+    if (buffer.size() == most) send_buffer();
+    std::size_t count = std::min(size, most - buffer.size());
+    if (buffer.empty() && size >= kSentDirectly && size > most) {
+      count = send_whole_parts({data, size});
+    } else {
+      // A text that grows step by step would copy a part several times.
+      if (buffer.size() + count > kMiB && buffer.capacity() < most) buffer.reserve(most);
+      buffer.append(data, count);
     }
-    const std::size_t count = std::min(size, most - buffer.size());
-    // A text that grows step by step would copy a part several times.
-    if (buffer.size() + count > kMiB && buffer.capacity() < most) buffer.reserve(most);
-    buffer.append(data, count);
     data += count;
     size -= count;
   }
 }
 
-void ObjectUpload::State::send_part() {
-  if (begun() == kMostParts) fail("'{}' is larger than an object may be (1.2 TiB)", address);
-  if (id.empty()) {
-    writer = S3Client::writer_name();
-    id = client->begin_upload(key, writer);
+void ObjectUpload::State::begin() {
+  if (!id.empty()) return;
+  writer = S3Client::writer_name();
+  id = client->begin_upload(key, writer);
+}
+
+/// Sends the whole parts that `bytes` has from the caller's memory, and returns their bytes. One
+/// part at least is left, as an upload ends with one.
+std::size_t ObjectUpload::State::send_whole_parts(std::string_view bytes) {
+  begin();
+  const std::size_t first = uploaded.size();
+  std::vector<std::string_view> parts;
+  std::size_t taken = 0;
+  while (first + parts.size() < kMostParts &&
+         taken + part_bytes(first + parts.size()) < bytes.size()) {
+    parts.push_back(bytes.substr(taken, part_bytes(first + parts.size())));
+    taken += parts.back().size();
   }
+  if (parts.empty()) fail("'{}' is larger than an object may be (1.2 TiB)", address);
+  uploaded.resize(first + parts.size());
+  const std::atomic<bool> no{false};
+  for_each_at_once(parts.size(), kPartsAtOnce, [&](std::size_t i) {
+    uploaded[first + i] =
+        client->write_part(key, id, static_cast<int>(first + i) + 1, parts[i], &no);
+  });
+  return taken;
+}
+
+void ObjectUpload::State::send_buffer() {
+  if (uploaded.size() == kMostParts)
+    fail("'{}' is larger than an object may be (1.2 TiB)", address);
+  begin();
   // The part being filled counts too.
   while (!under_way.empty() && (under_way.size() + 2) * buffer.size() > ahead)
     finish_oldest();
@@ -89,19 +121,20 @@ void ObjectUpload::State::send_part() {
     free.pop_back();
     buffer.clear();
   }
-  const int number = static_cast<int>(begun()) + 1;
-  part->errand =
-      Errand::start([client = client, key = key, id = id, number, weak = std::weak_ptr(part)] {
-        if (const auto kept = weak.lock())
-          kept->uploaded = client->write_part(key, id, number, kept->bytes, &kept->cancelled);
-      });
+  uploaded.emplace_back();
+  part->number = uploaded.size();
+  part->errand = Errand::start([client = client, key = key, id = id, weak = std::weak_ptr(part)] {
+    if (const auto kept = weak.lock())
+      kept->uploaded = client->write_part(key, id, static_cast<int>(kept->number), kept->bytes,
+                                          &kept->cancelled);
+  });
   under_way.push_back(std::move(part));
 }
 
 void ObjectUpload::State::finish_oldest() {
   const std::shared_ptr<Part> part = under_way.front();
   part->errand->finish();
-  uploaded.push_back(std::move(part->uploaded));
+  uploaded[part->number - 1] = std::move(part->uploaded);
   free.push_back(std::move(part->bytes));
   under_way.pop_front();
 }
@@ -112,7 +145,7 @@ std::optional<std::string> ObjectUpload::State::commit(const WriteCondition& con
   if (id.empty()) {
     version = client->write(key, buffer, condition);
   } else {
-    send_part();
+    send_buffer();
     while (!under_way.empty())
       finish_oldest();
     version = client->complete_upload(key, id, writer, uploaded, condition);

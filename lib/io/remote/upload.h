@@ -1,10 +1,12 @@
 // An object that is written: it appears whole, or not at all.
 //
-// Up to one part (16 MiB, more for objects over 160 GiB) is held and put at once by one request.
+// Up to one part (16 MiB, more for objects over 94 GiB) is held and put at once by one request.
 // Larger objects go by a multipart upload, whose parts are sent while the caller writes the next,
 // at most `ahead` bytes at a time, each with a CRC32C that the server checks. commit() completes
-// it. The object has its XXH3-128 as metadata ("vfm-xxh3"). Failed requests are sent again as
-// those of RemoteFile are. Thread-safety: one thread at a time.
+// it. What is 64 MiB or more in one call of write() is sent from the caller's memory before write()
+// returns. An object of one request has its XXH3-128 as metadata ("vfm-xxh3"). That of a multipart
+// upload would have to be known at its begin. Failed requests are sent again as those of
+// RemoteFile are. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -34,7 +36,8 @@ class ObjectUpload {
   /// Completes the object if there is none of this address. Returns false if there is one.
   bool commit_new();
   /// Returns whether no object of this address has these bytes. Compares the size and the stored
-  /// XXH3-128. An object of another writer, without that hash, counts as different.
+  /// XXH3-128. An object without that hash, of many parts or of another writer, counts as
+  /// different.
   bool differs() const;
   void abandon() noexcept;
 

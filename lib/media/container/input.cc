@@ -176,7 +176,6 @@ void Input::close() noexcept {
   } else {
     avio_closep(&io_);
   }
-  far_.reset();
   position_ = 0;
 }
 
@@ -296,7 +295,7 @@ void Input::open_memory() {
 
 void Input::open_far() {
   remote_ = true;
-  far_ = FarBytes::open(source_.name);
+  if (!far_) far_ = FarBytes::open(source_.name);
   start_clock();
   if (far_->size() == 0) fail_as(Cause::format, "'{}' is empty", source_.name);
   make_io(64 * 1024, read_far, far_->jumps());

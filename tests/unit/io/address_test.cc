@@ -40,7 +40,7 @@ TEST_CASE("an address that cannot be asked is refused with a reason") {
       CHECK(error.kind() == ErrorKind::usage);
     }
   }
-  for (const char* path : {"s3://me:word@b/k", "https://me:word@h/k"})
-    CHECK_THROWS_WITH(address_of(path), !Catch::Contains("word"));
+  for (const char* path : {"s3://me:pa55@b/k", "https://me:pa55@h/k"})
+    CHECK_THROWS_WITH(address_of(path), !Catch::Contains("pa55"));
   CHECK_THROWS_AS(address_of("s3://b/" + std::string(1025, 'k')), Error);
 }

@@ -108,7 +108,7 @@ ObjectServer::ObjectServer() {
   ::setenv("AWS_SESSION_TOKEN", "", 1);
   ::setenv("AWS_CONFIG_FILE", "/nonexistent/config", 1);
   ::setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent/credentials", 1);
-  ::setenv("VFM_NET_SECONDS", "20", 1);
+  ::setenv("VFM_NET_SECONDS", "120", 1);
   threads_.emplace_back([this] { accept(); });
 }
 

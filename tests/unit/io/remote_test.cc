@@ -57,14 +57,14 @@ TEST_CASE("an object is written, found, read in ranges and whole, copied, remove
   CHECK(file->stored_hash() == hash_hex(text));
   CHECK_FALSE(file->version().empty());
   CHECK(file->has_ranges());
-  CHECK(bytes_at(*file, 70'000, 30'000) == text.substr(70'000));
+  CHECK((bytes_at(*file, 70'000, 30'000) == text.substr(70'000)));
   CHECK(bytes_at(*file, 100'000, 0).empty());
   CHECK_THROWS_AS(bytes_at(*file, 70'000, 30'001), Error);
-  CHECK(read_object(name) == text);
+  CHECK((read_object(name) == text));
   CHECK_THROWS_WITH(read_object(name, 99'999), Catch::Contains(name));
   const auto client = client_of(bucket);
   client->copy("a b/c+d.bin", "e");
-  CHECK(read_object(bucket + "/e") == text);
+  CHECK((read_object(bucket + "/e") == text));
   client->remove("e");
   client->remove("e");
   CHECK_FALSE(client->head("e"));
@@ -125,7 +125,7 @@ TEST_CASE("many ranges come by few requests, and each is told when it is there")
   });
   for (std::size_t i = 0; i < out.size(); ++i) {
     CHECK(told[i] == 1);
-    CHECK(out[i] == text.substr(offsets[i], out[i].size()));
+    CHECK((out[i] == text.substr(offsets[i], out[i].size())));
   }
   // 50 to 6000, the overlapping 5500, and two pieces of the large one. 100'000 is near enough.
   CHECK(server.count("GET") == 4);
@@ -137,7 +137,7 @@ TEST_CASE("a reader gives the bytes in order, and those after a jump") {
   const std::string text = many_bytes(9'000'001);
   server.put(bucket.substr(4) + "/k", text);
   RemoteReader reader(RemoteFile::open(bucket + "/k"), std::size_t{4} << 20);
-  CHECK(read_to_end(reader, 100'000) == text);
+  CHECK((read_to_end(reader, 100'000) == text));
   CHECK(reader.position() == text.size());
   const int before = server.count("GET");
   CHECK(before < 15);
@@ -148,7 +148,7 @@ TEST_CASE("a reader gives the bytes in order, and those after a jump") {
     CHECK(some[0] == text[at]);
   }
   reader.seek(0);
-  CHECK(read_to_end(reader, 5'000'000) == text);
+  CHECK((read_to_end(reader, 5'000'000) == text));
   reader.seek(text.size() + 5);
   char c;
   CHECK(reader.read_some(&c, 1) == 0);
@@ -169,7 +169,7 @@ TEST_CASE("requests that fail for a time are sent again, and bytes that came do 
     if (number == 4) answer.cut = 200'000;
   };
   const auto file = RemoteFile::open(bucket + "/k");
-  CHECK(bytes_at(*file, 0, text.size()) == text);
+  CHECK((bytes_at(*file, 0, text.size()) == text));
   const auto requests = server.requests();
   REQUIRE(requests.size() == 6);
   CHECK(requests[5].headers.at("range") == "bytes=200000-299999");
@@ -276,12 +276,22 @@ TEST_CASE("a large object goes in parts and appears at the end") {
     CHECK(upload.differs());
     upload.commit();
   }
-  CHECK(server.get(path + "/k") == text);
+  CHECK((server.get(path + "/k") == text));
   CHECK(server.uploads() == 0);
-  ObjectUpload second(name);
-  second.write(text.data(), text.size());
-  CHECK_FALSE(second.commit_new());
-  CHECK(server.uploads() == 0);
+  // From the caller's memory.
+  const std::string more = many_bytes((std::size_t{81} << 20) + 1);
+  for (const bool anew : {true, false}) {
+    ObjectUpload second(name);
+    second.write(more.data(), 1);
+    second.write(more.data() + 1, (std::size_t{16} << 20) - 1);
+    second.write(more.data() + (std::size_t{16} << 20), more.size() - (std::size_t{16} << 20));
+    if (anew)
+      CHECK_FALSE(second.commit_new());
+    else
+      second.commit();
+    CHECK((server.get(path + "/k") == (anew ? text : more)));
+    CHECK(server.uploads() == 0);
+  }
 }
 
 TEST_CASE("an upload that is given up leaves nothing, and those of killed programs are ended") {
@@ -331,7 +341,7 @@ TEST_CASE("a completion whose answer is lost is known by its writer") {
   upload.write(text.data(), text.size());
   CHECK_FALSE(upload.commit().empty());
   CHECK(completions == 2);
-  CHECK(server.get(bucket.substr(4) + "/k") == text);
+  CHECK((server.get(bucket.substr(4) + "/k") == text));
 }
 
 TEST_CASE("addresses of the web are read, also from servers without ranges") {
@@ -341,11 +351,11 @@ TEST_CASE("addresses of the web are read, also from servers without ranges") {
   server.put("/empty", "");
   const auto file = RemoteFile::open(server.url("/a.bin"));
   CHECK(file->has_ranges());
-  CHECK(bytes_at(*file, 1'000'000, 1000) == text.substr(1'000'000, 1000));
+  CHECK((bytes_at(*file, 1'000'000, 1000) == text.substr(1'000'000, 1000)));
   CHECK_FALSE(server.requests()[0].headers.contains("authorization"));
   CHECK(RemoteFile::open(server.url("/empty"))->size() == 0);
   CHECK_FALSE(RemoteFile::open_if_there(server.url("/none")));
-  CHECK(read_object(server.url("/a.bin")) == text);
+  CHECK((read_object(server.url("/a.bin")) == text));
   CHECK_THROWS_AS(ObjectUpload(server.url("/a.bin")), Error);
   bool cut = false;
   server.before = [&](const ServedRequest& request, int) -> std::optional<ServedAnswer> {
@@ -358,10 +368,10 @@ TEST_CASE("addresses of the web are read, also from servers without ranges") {
   CHECK(streamed->size() == text.size());
   CHECK_THROWS_WITH(bytes_at(*streamed, 0, 10), Catch::Contains("ranges"));
   RemoteReader reader(streamed, 100'000);
-  CHECK(read_to_end(reader, 70'000) == text);
+  CHECK((read_to_end(reader, 70'000) == text));
   CHECK(cut);
   reader.seek(2'000'000);
-  CHECK(read_to_end(reader, 70'000) == text.substr(2'000'000));
+  CHECK((read_to_end(reader, 70'000) == text.substr(2'000'000)));
   server.before = [](const ServedRequest&, int) {
     return std::optional(ServedAnswer{302, {{"Location", "http://elsewhere/?secret"}}, "", {}});
   };

@@ -26,7 +26,7 @@ namespace {
 
 const auto kSame = [](int) { return std::string("digest"); };
 
-PartChoice automatic(int parts) {
+PartChoice any_of_bucket(int parts) {
   PartChoice choice;
   choice.kind = PartChoice::Kind::automatic;
   choice.parts = parts;
@@ -57,7 +57,7 @@ TEST_CASE("the parts of a folder in a bucket are done once, and what is done sta
   const std::string folder = server.new_bucket() + "/clips";
   std::vector<int> done;
   {
-    PartRun first(folder, "embed", automatic(5)), second(folder, "embed", automatic(5));
+    PartRun first(folder, "embed", any_of_bucket(5)), second(folder, "embed", any_of_bucket(5));
     for (PartRun* run : {&first, &second, &first, &second, &first}) {
       std::optional<Part> part = run->next(kSame);
       REQUIRE(part);
@@ -85,7 +85,7 @@ TEST_CASE(
     "two processes that claim one part of a bucket: one gets it, and the other sees whose it is") {
   ObjectServer server;
   const std::string folder = server.new_bucket() + "/clips";
-  PartChoice choice = automatic(1);
+  PartChoice choice = any_of_bucket(1);
   choice.kind = PartChoice::Kind::fixed;
   choice.part = 0;
   PartRun first(folder, "embed", choice);
@@ -110,7 +110,7 @@ TEST_CASE("a store that breaks its promises is refused before any lease") {
     return std::nullopt;
   };
   const std::string folder = server.new_bucket() + "/clips";
-  CHECK_THROWS_WITH(PartRun(folder, "embed", automatic(1)),
+  CHECK_THROWS_WITH(PartRun(folder, "embed", any_of_bucket(1)),
                     Catch::Contains("cannot be shared by several programs"));
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("a look at the stages of many parts takes few requests") {
   constexpr int kParts = 40;
   const std::string folder = server.new_bucket() + "/clips";
   make_list(folder, kParts, server);
-  PartRun clip(folder, "clip", automatic(kParts));
+  PartRun clip(folder, "clip", any_of_bucket(kParts));
   std::optional<Part> working;
   for (int i = 0; i < kParts - 5; ++i) {
     std::optional<Part> part = clip.next(kSame);
