@@ -45,9 +45,9 @@ fails_with() {
   fails_with 1 "s3://nowhere/a.mp4" vfm-clip shots s3://nowhere/a.mp4
   [[ $stderr == *[Bb]ucket* ]]
   fails_with 1 "403 SignatureDoesNotMatch" env AWS_SECRET_ACCESS_KEY=wrong vfm-clip shots s3://work/a.mp4
-  [[ $stderr == *"'s3://work/a.mp4'"* && $stderr == *"secret"* ]]
+  [[ $stderr == *"'s3://work/a.mp4'"* && $stderr == *"credentials"* ]]
   fails_with 1 "403 InvalidAccessKeyId" env AWS_ACCESS_KEY_ID=nobody vfm-clip shots s3://work/a.mp4
-  fails_with 2 "AWS_ACCESS_KEY_ID" "${none[@]}" vfm-clip shots s3://work/a.mp4
+  fails_with 1 "AWS_ACCESS_KEY_ID" "${none[@]}" vfm-clip shots s3://work/a.mp4
   fails_with 1 "403" "${none[@]}" VFM_S3_ANONYMOUS=1 vfm-clip shots s3://work/a.mp4
   # Outputs: nothing was done.
   fails_with 2 "s3://nowhere/out" vfm-clip -o s3://nowhere/out s3://work/a.mp4
@@ -237,6 +237,6 @@ END
     echo "$secret: $output"
     [ "$status" -eq 1 ] || [ -z "$output" ]
   done
-  run grep -c NobodyMayPrintThis requests
+  run grep -cF "$bucket_secret" requests
   [ "$output" = 0 ]
 }
