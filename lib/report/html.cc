@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "io/atomic_file.h"
+#include "io/remote/address.h"
 
 namespace vfm::report {
 
@@ -217,7 +218,7 @@ std::string Page::html() const {
 
 void make_page_folder(const std::string& path) {
   const std::string folder = io::dir_name(path);
-  if (io::file_exists(folder)) return;
+  if (io::is_remote(folder) || io::file_exists(folder)) return;
   io::make_directories(folder);
   log_warning("made the folder '{}' for the report", folder);
 }

@@ -23,6 +23,11 @@ using namespace vfm::generate;
 
 namespace {
 
+Json record_of(const std::string& path, const std::string& name) {
+  return {{"kind", "latents"}, {"path", path}, {"bytes", name.size()}, {"xxh3", "7"},
+          {"frames", 1},       {"width", 2},   {"height", 2}};
+}
+
 /// Makes clips without a model: a file with the text of its prompt, and a record beside it.
 class PretendedMakers : public ClipMakers {
  public:
@@ -73,8 +78,7 @@ class PretendedMakers : public ClipMakers {
     made.push_back(name);
     io::write_file(path, name);
     io::write_file(folder_ + "/" + name + ".json", "{}");
-    result.record =
-        Json{{"kind", "latents"}, {"path", path}, {"bytes", name.size()}, {"xxh3", "7"}};
+    result.record = record_of(path, name);
     if (name == bad) result.record->erase("path");
     return result;
   }
@@ -137,11 +141,7 @@ struct PretendedJob {
     return io::read_file(path);
   }
   std::string line(const std::string& name) const {
-    return dump_json({{"kind", "latents"},
-                      {"path", folder / (name + ".mp4")},
-                      {"bytes", name.size()},
-                      {"xxh3", "7"}}) +
-           "\n";
+    return dump_json(record_of(folder / (name + ".mp4"), name)) + "\n";
   }
   std::string sorted_made() const {
     std::vector<std::string> names = made;

@@ -104,20 +104,23 @@ TEST_CASE("a fault that may pass leaves the part for another time, with the firs
   PartsOfWork of;
   bool of_machine = false;
   Cause cause = Cause::memory;
+  std::string why = "no memory";
   of.steps.make = [&](const parts::Part&, const PartShards&, PartOutput& output) {
     output.fault({"x", "it is bad", Cause::decode});
-    output.fault({"y", "no memory", cause}, of_machine);
-    output.fault({"z", "'z' has none either", cause}, of_machine);
+    output.fault({"y.mp4", why, cause}, of_machine);
+    output.fault({"z.mp4", "it has none either", cause}, of_machine);
     CHECK(output.fails() == (cause == Cause::memory || of_machine));
     return io::InputStreams();
   };
   CHECK(of.work(0) == 2);
   CHECK(of.files(0) == FileNames{"errors.jsonl", "failed.json"});
-  CHECK(of.failed(0).at("why") == "y: no memory");
+  CHECK(of.failed(0).at("why") == "y.mp4: no memory");
   CHECK(of.log.find("part 0 of '" + of.folder.path + "' is not complete, as errors may pass") !=
         std::string::npos);
   cause = Cause::open, of_machine = true;
+  why = "cannot open 'y.mp4'";
   CHECK(of.work(0) == 2);
+  CHECK(of.failed(0).at("why") == why);
   of_machine = false;
   CHECK(of.work(0) == 0);
   CHECK(of.files(0) == FileNames{"done.json", "errors.jsonl", "manifest.jsonl"});
