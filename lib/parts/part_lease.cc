@@ -101,9 +101,10 @@ LeaseTimes LeaseTimes::of(std::optional<double> lease_seconds) {
 }
 
 std::optional<LeaseFacts> find_lease(const io::Store& store, const std::string& folder) {
-  // The file of a beat is removed after the next beat.
-  constexpr int kTries = 5;
+  // The file of a beat is removed after the next beat. A listing may be some seconds old.
+  constexpr int kTries = 7;
   for (int tries = 0; tries < kTries; ++tries) {
+    if (tries > 0) pause(0.05 * (1 << tries));
     const std::vector<LeaseName> names = leases_of(store, folder);
     if (names.empty()) return std::nullopt;
     if (auto facts = read_lease(store, folder, names.back())) return facts;

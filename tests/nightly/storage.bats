@@ -93,7 +93,7 @@ many_faults() {
   mkdir -p parts && cd parts
   export VFM_LEASE_SECONDS=3
   make_part_sources 60 parts
-  make_one
+  make_undisturbed
   list_parts s3://parts/made 16
   proxy_start "$SEED"
   faults <<'END'
@@ -130,7 +130,7 @@ NODE
   no_faults
   [ -z "$(vfm-clip status s3://parts/made --missing)" ]
   vfm-shard join s3://parts/made >joined
-  same_as_one s3://parts/made
+  same_as_undisturbed s3://parts/made
 }
 
 @test "memory is bounded: a gigabyte is read and written with that of a disk, and what uploads and read-ahead need" {

@@ -258,7 +258,10 @@ WebAnswer WebSession::exchange(const WebRequest& request) {
   curl_easy_reset(curl.get());  // keeps the connections
   {
     const std::lock_guard lock(state_->mutex);
-    if (state_->idle.size() < kMostIdle) state_->idle.push_back(std::move(curl));
+    // After a failure there is no connection to keep. libcurl 7.88 refuses CURLOPT_BUFFERSIZE for
+    // a handle that did not find its host.
+    if (code == CURLE_OK && state_->idle.size() < kMostIdle)
+      state_->idle.push_back(std::move(curl));
   }
   if (transfer.error) std::rethrow_exception(transfer.error);
   if (!request.despite_stop) check_stop();

@@ -45,19 +45,19 @@ fails_with() {
   fails_with 1 "s3://nowhere/a.mp4" vfm-clip shots s3://nowhere/a.mp4
   [[ $stderr == *[Bb]ucket* ]]
   fails_with 1 "403 SignatureDoesNotMatch" env AWS_SECRET_ACCESS_KEY=wrong vfm-clip shots s3://work/a.mp4
-  [[ $stderr == *"'s3://work/a.mp4'"* && $stderr == *"secret"* ]]
+  [[ $stderr == *"'s3://work/a.mp4'"* && $stderr == *"credentials"* ]]
   fails_with 1 "403 InvalidAccessKeyId" env AWS_ACCESS_KEY_ID=nobody vfm-clip shots s3://work/a.mp4
-  fails_with 2 "AWS_ACCESS_KEY_ID" "${none[@]}" vfm-clip shots s3://work/a.mp4
+  fails_with 1 "AWS_ACCESS_KEY_ID" "${none[@]}" vfm-clip shots s3://work/a.mp4
   fails_with 1 "403" "${none[@]}" VFM_S3_ANONYMOUS=1 vfm-clip shots s3://work/a.mp4
   # Outputs: nothing was done.
-  fails_with 2 "s3://nowhere/out" vfm-clip -o s3://nowhere/out s3://work/a.mp4
-  fails_with 2 "SignatureDoesNotMatch" env AWS_SECRET_ACCESS_KEY=wrong vfm-clip -o s3://work/refused "$BATS_FILE_TMPDIR/a.mp4"
-  fails_with 2 "is read only" vfm-clip -o http://127.0.0.1:9/out s3://work/a.mp4
+  fails_with 1 "s3://nowhere/out" vfm-clip -o s3://nowhere/out s3://work/a.mp4
+  fails_with 1 "SignatureDoesNotMatch" env AWS_SECRET_ACCESS_KEY=wrong vfm-clip -o s3://work/refused "$BATS_FILE_TMPDIR/a.mp4"
+  fails_with 2 "nothing can be written" vfm-clip -o http://127.0.0.1:9/out s3://work/a.mp4
   fails_with 2 "s3://" vfm-clip -o gs://work/out s3://work/a.mp4
   fails_with 2 "s3:///a.mp4" vfm-embed s3:///a.mp4
   [ -z "$(bucket_objects list work/refused)" ]
   # An endpoint where nobody answers, and one that never does.
-  fails_with 1 "127.0.0.1:9" env AWS_ENDPOINT_URL=http://127.0.0.1:9 vfm-clip shots s3://work/a.mp4
+  fails_with 1 "127.0.0.1 port 9" env AWS_ENDPOINT_URL=http://127.0.0.1:9 vfm-clip shots s3://work/a.mp4
   fails_with 1 "no-such-host.invalid" env AWS_ENDPOINT_URL=http://no-such-host.invalid vfm-clip shots s3://work/a.mp4
   proxy_start
   faults <<<'silent'
@@ -237,6 +237,6 @@ END
     echo "$secret: $output"
     [ "$status" -eq 1 ] || [ -z "$output" ]
   done
-  run grep -c NobodyMayPrintThis requests
+  run grep -cF "$bucket_secret" requests
   [ "$output" = 0 ]
 }

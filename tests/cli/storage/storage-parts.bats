@@ -12,7 +12,7 @@ setup_file() {
   bucket_start || return 1
   [ -z "${NO_BUCKET-}" ] || return 0
   make_part_sources 24 work
-  make_one
+  make_undisturbed
 }
 teardown_file() { load storage && bucket_stop; }
 setup() {
@@ -40,7 +40,7 @@ setup() {
   vfm-clip status s3://work/made | records | jq -se '.[-1] | .kind == "parts" and .parts == 7 and .done == 7 and .missing == 0'
   vfm-caption -j2 --part auto/3 s3://work/made >captions
   vfm-shard join s3://work/made >made.jsonl
-  same_as_one s3://work/made
+  same_as_undisturbed s3://work/made
 }
 
 @test "of one part that many claim at the same time, one process has the lease" {
@@ -99,5 +99,5 @@ END
   [ -z "$(vfm-clip status s3://work/faulty --missing)" ]
   vfm-caption --part auto/3 s3://work/faulty >captions
   vfm-shard join s3://work/faulty >joined
-  same_as_one s3://work/faulty
+  same_as_undisturbed s3://work/faulty
 }

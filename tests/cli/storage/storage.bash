@@ -98,18 +98,19 @@ make_part_sources() {
 
 list_parts() { vfm-clip list --shard-size 128KiB -o "$1" -n "$2" <names >listed.jsonl; }
 
-# make_one: the folder "one", which one process makes on the disk of the same sources, with captions in three parts.
-make_one() {
-  list_parts one 1
-  vfm-clip -o one --part 0/1 >one.jsonl 2>said
-  for i in 0 1 2; do vfm-caption --part $i/3 one >captions || return 1; done
-  vfm-shard join one >joined
-  rm -r one/parts
-  settle one one
+# make_undisturbed: the folder "undisturbed", which one process makes on the disk of the same sources, with captions in three parts.
+make_undisturbed() {
+  local i
+  list_parts undisturbed 1
+  vfm-clip -o undisturbed --part 0/1 >undisturbed.jsonl 2>said
+  for i in 0 1 2; do vfm-caption --part $i/3 undisturbed >captions || return 1; done
+  vfm-shard join undisturbed >joined
+  rm -r undisturbed/parts
+  settle undisturbed undisturbed
 }
 
-# same_as_one ADDRESS: it has the files of "one", but for those that tell who did what, and no lease and no upload is left.
-same_as_one() {
+# same_as_undisturbed ADDRESS: it has the files of "undisturbed", but for those that tell who did what, and no lease and no upload is left.
+same_as_undisturbed() {
   local left
   rm -rf got
   bucket_objects get "${1#s3://}" got
@@ -120,5 +121,5 @@ same_as_one() {
   [ -z "$(bucket_objects uploads "${1#s3://}")" ] || { echo "an upload is left"; return 1; }
   rm -r got/parts
   settle got "$1"
-  diff -r one got
+  diff -r undisturbed got
 }
