@@ -56,7 +56,8 @@ void check_gzip(io::File& tar, const ReadLimits& limits) {
     check_stop();
     const int got = gzread(file.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
     int status = Z_OK;
-    const char* why = gzerror(file.get(), &status);
+    std::string why = gzerror(file.get(), &status);
+    if (why.starts_with(opened)) why.replace(0, opened.size(), path);
     if (status == Z_BUF_ERROR) return;
     if (status == Z_ERRNO) fail_errno(errno, "cannot read '{}'", path);
     if (got < 0 || (status != Z_OK && status != Z_STREAM_END))

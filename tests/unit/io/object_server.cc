@@ -303,7 +303,6 @@ ServedAnswer ObjectServer::list(const ServedRequest& request) {
     answer.body += "</R>";
     return answer;
   }
-  constexpr std::size_t kPage = 3;
   const std::string prefix = request.query.at("prefix");
   const auto token = request.query.find("continuation-token");
   const std::string after_name = token == request.query.end() ? "" : token->second;
@@ -322,7 +321,7 @@ ServedAnswer ObjectServer::list(const ServedRequest& request) {
   std::size_t shown = 0;
   std::string last;
   for (auto at = found.upper_bound(after_name); at != found.end(); ++at) {
-    if (shown++ == kPage) {
+    if (shown++ == page) {
       answer.body += "<IsTruncated>true</IsTruncated><NextContinuationToken>" + last +
                      "</NextContinuationToken>";
       break;
