@@ -1,10 +1,10 @@
 // vfm-train export: a trained model for diffusers and peft.
 // SPDX-License-Identifier: Apache-2.0
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/options.h"
+#include "io/folder.h"
 #include "io/manifest.h"
 #include "train/checkpoint/export.h"
 #include "verbs.h"
@@ -68,8 +68,7 @@ class TrainExportTool : public vfm::cli::Tool {
   }
 
   void check() override {
-    std::error_code error;
-    if (!std::filesystem::is_directory(export_.run, error))
+    if (!vfm::io::is_folder(export_.run))
       vfm::fail_usage("'{}' is not a folder; give a run of vfm-train, or one of its checkpoints",
                       export_.run);
     using Parts = vfm::train::ExportOptions::Parts;
