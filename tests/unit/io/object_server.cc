@@ -113,6 +113,7 @@ ObjectServer::ObjectServer() {
 }
 
 ObjectServer::~ObjectServer() {
+  ::unsetenv("AWS_ENDPOINT_URL_S3");  // Other tests ask no server.
   listener_.shut_down();
   threads_[0].join();
   {
@@ -302,7 +303,6 @@ ServedAnswer ObjectServer::list(const ServedRequest& request) {
     answer.body += "</R>";
     return answer;
   }
-  constexpr std::size_t kPage = 3;
   const std::string prefix = request.query.at("prefix");
   const auto token = request.query.find("continuation-token");
   const std::string after_name = token == request.query.end() ? "" : token->second;
@@ -321,7 +321,7 @@ ServedAnswer ObjectServer::list(const ServedRequest& request) {
   std::size_t shown = 0;
   std::string last;
   for (auto at = found.upper_bound(after_name); at != found.end(); ++at) {
-    if (shown++ == kPage) {
+    if (shown++ == page) {
       answer.body += "<IsTruncated>true</IsTruncated><NextContinuationToken>" + last +
                      "</NextContinuationToken>";
       break;

@@ -39,6 +39,7 @@ class ObjectServer {
   std::function<std::optional<ServedAnswer>(const ServedRequest&, int)> before;
   /// May change the answer, after the request has had its effect.
   std::function<void(const ServedRequest&, int, ServedAnswer&)> after;
+  std::size_t page = 3;  ///< How many names one answer to a list has.
 
   std::string url(const std::string& path) const { return listener_.url(path); }
   /// Returns an address of a bucket that no client knows yet.

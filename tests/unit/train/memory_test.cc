@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -220,27 +222,43 @@ TEST_CASE("what the first rank of stages that share a state sends in a step is t
   }
 }
 
-TEST_CASE("the memory that is told of a run is what its tensors' allocator hands out", "[long]") {
+namespace {
+
+/// Runs of networks with these settings, and of tokenizers.
+void check_runs(const std::vector<std::string>& types, const std::vector<std::string>& settings,
+                const std::vector<std::string>& of_tokenizers) {
   const OneThread one_thread;
   // Of several packs each is taken to be as the fullest one.
   const std::unique_ptr<Dataset> mixed = make_up_latents(
       {.sizes = {{4, 8, 16}, {1, 8, 8}}, .channels = 4, .text_tokens = 8, .text_width = 24});
   const std::unique_ptr<Dataset> alike =
       make_up_latents({.sizes = {{4, 8, 16}}, .channels = 4, .text_width = 24});
-  for (const char* type : {"dit", "stdit", "moviegen"}) {
-    const std::string model = std::string("model.type: ") + type + "\n";
-    for (const char* more :
-         {"", "model.compute: bf16", "optimizer.moments: bf16", "ema.mode: 'off'"})
+  for (const std::string& type : types) {
+    const std::string model = "model.type: " + type + "\n";
+    for (const std::string& more : settings)
       check_run(recipe_of(kNetwork, model + more), *mixed);
     for (const char* more : {"data.packs: 2", "data: {packs: 4, micro_packs: 1}"})
       check_run(recipe_of(kNetwork, model + more), *alike);
   }
-  for (const char* more : {"", "model.compute: bf16", "model.levels: [8, 8, 8, 5, 5, 5]"}) {
+  for (const std::string& more : of_tokenizers) {
     const Recipe recipe = recipe_of(kTokenizer, more);
     check_run(recipe, *make_up_clips({{9, 32, 32}, {1, 16, 16}}, recipe.model.autoencoder));
     // Packs of as many tokens differ in pixels: 16 pictures, or 5 clips and a picture.
     check_run(recipe, *make_up_clips({{9, 16, 16}, {1, 16, 16}}, recipe.model.autoencoder));
   }
+}
+
+}  // namespace
+
+TEST_CASE("the memory that is told of a run is what its tensors' allocator hands out") {
+  check_runs({"dit"}, {"model.compute: bf16"}, {""});
+}
+
+TEST_CASE("the memory that is told of each type of run is what their allocator hands out",
+          "[long][nightly]") {
+  check_runs({"dit", "stdit", "moviegen"},
+             {"", "model.compute: bf16", "optimizer.moments: bf16", "ema.mode: 'off'"},
+             {"", "model.compute: bf16", "model.levels: [8, 8, 8, 5, 5, 5]"});
 }
 
 TEST_CASE("steps of a diffusion network may be graphs where nothing is exchanged or offloaded") {
