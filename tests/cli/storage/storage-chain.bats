@@ -114,18 +114,22 @@ vfm-train export AT/run -o AT/exported
 vfm-shard report -o AT/all.html AT/dataset
 vfm-generate -m AT/run --steps 2 --latents-only -o AT/made @AT/prompts.txt
 END
-  vfm-train cost s3://work/verbs/recipe.yaml --data s3://work/verbs/latents >cost
+  vfm-train cost s3://work/verbs/recipe.yaml --data s3://work/verbs/latents >costs.json
   bucket_objects get work/verbs got
+  sed -i '/^  "from":/d' exported/vfm-export.json got/exported/vfm-export.json
   diff -r exported got/exported
   [ -s got/all.html ]
-  vfm-generate decode -o s3://work/verbs/decoded s3://work/verbs/made/*.latents.json 2>/dev/null ||
-    vfm-generate decode -o s3://work/verbs/decoded <(sed 's#made/#s3://work/verbs/made/#' out-bucket) >/dev/null
-  vfm-generate decode -o decoded made/*.latents.json >/dev/null
+  mapfile -t made < <(cd made && echo *.latents.json)
+  vfm-generate decode -o s3://work/verbs/decoded "s3://work/verbs/made/${made[0]}" >/dev/null
+  vfm-generate decode -o decoded "made/${made[0]}" >/dev/null
   bucket_objects get work/verbs/decoded got-decoded
   cmp decoded/*.mp4 got-decoded/*.mp4
   if vfm-embed --version | grep -q FAISS; then
     mapfile -t tars < <(cd dataset && find . -name '*.tar' | sed 's#^\./##')
     vfm-embed index s3://work/verbs/clips.index "${tars[@]/#/s3://work/verbs/dataset/}" >/dev/null
-    vfm-embed search shots.mp4 --top 1 --index s3://work/verbs/clips.index | records | jq -e '.score > 0.9'
+    vfm-embed index clips.index "${tars[@]/#/dataset/}" >/dev/null
+    vfm-embed search shots.mp4 --top 2 --index s3://work/verbs/clips.index | records | jq -c '[.key, .score]' >found
+    diff found <(vfm-embed search shots.mp4 --top 2 --index clips.index | records | jq -c '[.key, .score]')
+    [ "$(wc -l <found)" -eq 2 ]
   fi
 }
