@@ -101,6 +101,7 @@ END
   echo "$((SECONDS - begin)) s"
 }
 
+# bats test_tags=night
 @test "a store that fails for ever ends each program within VFM_NET_SECONDS, and what was written before is whole" {
   local program begin
   for program in "${programs[@]}"; do
@@ -206,7 +207,7 @@ END
     [ "$(asked 'map(select(.method == "GET" and (.query | test("list-type") | not) and .status == 404)) | length')" -le 20 ]
   done
   work_in train s3://work s3://faults/once/train 2
-  "${command[@]}" train.steps=4 >out.txt
+  "${command[@]}" train.steps=2 >out.txt
   no_faults
   "${command[@]}" >out.txt 2>err
   # Only what is in the run's few checkpoints: neither the data nor the whole run.

@@ -11,7 +11,7 @@ programs=(clip caption embed shard pack train generate)
 # make_work: for a setup_file that has started the server. The folder "work" and the bucket "work" have the same: what
 # each program reads. The folder of the file is the current one then.
 make_work() {
-  draw_dataset 12 || return 1
+  draw_dataset 8 || return 1
   mkdir work
   vfm-pack --size 64 --frames 17 -o work/latents <shards.jsonl >latents.jsonl 2>said || return 1
   quick_recipe work/model work/latents
@@ -39,7 +39,7 @@ work_in() {
       ;;
     train)
       command=(vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" "-j$4" --data "$2/latents" -o "$3" model.num_layers=1
-        model.num_attention_heads=2 model.adaln_lora_dim=8 schedule.warmup=1 validation.every=0 train.steps=6 train.checkpoint_every=2
+        model.num_attention_heads=2 model.adaln_lora_dim=8 schedule.warmup=1 validation.every=0 train.steps=4 train.checkpoint_every=2
         train.keep=1)
       ;;
     generate) command=(vfm-generate --model "$2/model" "-j$4" --steps 2 -o "$3" 'a red circle') ;;
