@@ -44,6 +44,7 @@ all_under() {
   echo "$1: $((SECONDS - begin)) s"
 }
 
+# bats test_tags=night
 @test "a store that is slow down, busy or broken now and then" {
   all_under busy <<'END'
 error status=503 code=SlowDown chance=0.1
@@ -53,6 +54,7 @@ error status=409 code=ConditionalRequestConflict header=if-(none-)?match method=
 END
 }
 
+# bats test_tags=night
 @test "connections that are reset before an answer, and answers that are lost after the work was done" {
   all_under reset <<'END'
 reset chance=0.1
@@ -61,6 +63,7 @@ reset nth=3
 END
 }
 
+# bats test_tags=night
 @test "bodies that break off, by a reset and by an end" {
   all_under broken <<'END'
 reset-body method=GET chance=0.15
@@ -69,6 +72,7 @@ truncate method=GET nth=2
 END
 }
 
+# bats test_tags=night
 @test "slow connections, and uploads with a wrong bit, which the server refuses" {
   all_under slow <<'END'
 pace latency=0.01 rate=4000000
@@ -77,6 +81,7 @@ flip-up method=PUT nth=1
 END
 }
 
+# bats test_tags=night
 @test "killed at a request that writes, and run again" {
   local program nth writes begin=$SECONDS
   cat >strike <<'END'
@@ -161,6 +166,7 @@ pace rate=300000"
   [ "$(injected)" -eq 1 ]
 }
 
+# bats test_tags=night
 @test "an upload that a killed run left is ended by the next run" {
   # A shard of more than one part of an upload.
   mkdir -p big
@@ -195,6 +201,7 @@ END
   diff -r large got
 }
 
+# bats test_tags=night
 @test "a small shard is read at most three times, to be hashed, looked through and used, and a run that goes on lists nothing that it knows" {
   local program size
   for program in caption embed pack; do
