@@ -28,7 +28,7 @@ static_assert(sizeof(Form) == 40 && sizeof(IndexRun) == 24 && sizeof(LatentIndex
 
 constexpr std::size_t kAtOnce = 65536;                 // samples written together
 constexpr std::uint64_t kWholeList = 16 << 20;         // a longer list is hashed in pieces
-constexpr std::uint64_t kPieces = 256, kPiece = 4096;  // of these
+constexpr std::uint64_t kPieces = 32, kPiece = 4096;  // of these; each is a request to a bucket
 constexpr std::uint32_t kMostText = (1 << 23) - 1, kHashed = 1 << 23;
 
 std::uint64_t aligned(std::uint64_t bytes) {

@@ -2,7 +2,7 @@
 //
 // The file lies beside index.jsonl, is made from it, and is valid only with it: the header has the
 // size of index.jsonl and a hash of it. The hash is of the whole file up to 16 MiB; of a longer
-// file it is of 256 pieces of 4 KiB each, evenly spaced. All numbers are little-endian, and each
+// file it is of 32 pieces of 4 KiB each, evenly spaced. All numbers are little-endian, and each
 // part begins at a multiple of 8. A sample takes 15 1/8 bytes in the parts from "forms" to "lines":
 //
 //   header   LatentIndexHeader, and zeros up to 4096
