@@ -103,7 +103,7 @@ void make(const std::string& folder, int samples, double megabytes) {
 
 void put(const std::string& folder, const std::string& address) {
   const std::vector<io::FolderEntry> files = io::files_below(folder);
-  io::for_each_at_once(files.size(), io::kRequestsAtOnce, [&](std::size_t i) {
+  io::for_each_at_once(files.size(), 4, [&](std::size_t i) {
     io::write_file(io::join_path(address, files[i].name),
                    io::read_file(io::join_path(folder, files[i].name)));
   });

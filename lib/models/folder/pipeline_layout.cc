@@ -1,10 +1,13 @@
 // A pipeline of diffusers: model_index.json maps the name of each part to [library, class], and
 // there is a folder of that name for each.
 // SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+
 #include "base/error.h"
 #include "base/json.h"
 #include "io/file.h"
 #include "io/folder.h"
+#include "io/remote/address.h"
 #include "models/folder/hf_folder.h"
 #include "models/folder/model_layout.h"
 
@@ -52,9 +55,11 @@ class Pipeline final : public ModelLayout {
   std::string folder_of(const std::string& part) const override {
     if (!has(part)) fail_usage("the pipeline '{}' has no component '{}'", folder(), part);
     const std::string path = io::join_path(folder(), part);
-    if (!io::is_folder(path))
-      fail_usage("the pipeline '{}' is not complete: its folder '{}' is missing", folder(), part);
-    return path;
+    if (io::is_folder(path)) return path;
+    std::error_code why;  // such as a loop of links
+    if (!io::is_remote(path)) std::filesystem::is_directory(path, why);
+    fail_usage("the pipeline '{}' is not complete: its folder '{}' is missing{}{}", folder(), part,
+               why ? ": " : "", why ? why.message() : "");
   }
 
   bool flag(const std::string& name) const override {

@@ -113,7 +113,7 @@ left() { find "$1" -name 'unfinished*' -o -name 'lease*' -o -name temporary -o -
 }
 
 @test "killed at any moment, a part is done by who comes next, who cuts no clip again" {
-  local at all kept='' moments=(45 95)
+  local at all kept='' moments=(35 65)
   ! at_night || mapfile -t moments < <(seq 1 3 120)
   all=$(grep -c 'cut, for' whole.said)
   for at in "${moments[@]}"; do

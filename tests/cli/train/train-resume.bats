@@ -31,7 +31,7 @@ load tiny_runs
   cp -r whole begun
   for at in 1 2 3 4; do
     rm -rf parts && cp -r begun parts
-    run env ON_REMOVE=parts/ ON_OPEN_AT=$at ON_OPEN_DO='kill -KILL $PPID' LD_PRELOAD="$PWD/on-open.so" \
+    run env ON_UNLINK=parts/ ON_OPEN_AT=$at ON_OPEN_DO='kill -KILL $PPID' LD_PRELOAD="$PWD/on-open.so" \
       "${TRAIN[@]}" parts train.steps=2 --force
     [ "$status" -eq 137 ]
     [ "$(find parts -maxdepth 1 -name '[^.]*' -type f | wc -l)" -eq $((5 - at)) ]
@@ -46,7 +46,7 @@ load tiny_runs
   cc -shared -fPIC -o on-open.so "$BATS_TEST_DIRNAME/../on-open.c"
   short=(train.steps=2 train.checkpoint_every=1 train.keep=1)
   train whole "${short[@]}" >/dev/null
-  run env ON_REMOVE=step-00000001/COMPLETE ON_OPEN_AT=1 ON_OPEN_DO='kill -KILL $PPID' \
+  run env ON_UNLINK=step-00000001/COMPLETE ON_OPEN_AT=1 ON_OPEN_DO='kill -KILL $PPID' \
     LD_PRELOAD="$PWD/on-open.so" "${TRAIN[@]}" parts "${short[@]}"
   [ "$status" -eq 137 ]
   [ -e parts/checkpoints/step-00000001 ]

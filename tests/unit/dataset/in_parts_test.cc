@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <set>
 
 #include "dataset/planned.h"
 #include "dataset/planned_parts.h"
@@ -11,6 +12,7 @@
 #include "dataset_run.h"
 #include "io/store.h"
 #include "parts/part_choice.h"
+#include "parts/part_inputs.h"
 #include "parts/part_marker.h"
 #include "parts/part_notes.h"
 
@@ -237,6 +239,21 @@ TEST_CASE("a plan needs all parts of the scan, of the same input and options") {
   for (const auto& [name, marker] : markers())
     scanned += marker != before.at(name);
   CHECK(scanned == 1);
+  // A line before the others gives each shard another number. It is of the first part, as all lines
+  // that are no shards.
+  run.folder.write("input.jsonl", "[0]\n" + list);
+  std::set<int> with_lines = {0};
+  for (int shard = 0; shard < 5; ++shard)
+    with_lines.insert(parts::part_of_shard(fmt::format("in{}.tar", shard), 3));
+  CHECK(with_lines.size() > 1);
+  const Files earlier = markers();
+  run.scan_all(3);
+  for (const int part : {0, 1, 2}) {
+    const std::string of_part = fmt::format("out/parts/plan/{:05}/", part);
+    CHECK((run.text(of_part + "done.json") != earlier.at(of_part + "done.json")) ==
+          with_lines.contains(part));
+    CHECK(count_of(run.text(of_part + "errors.jsonl"), "\n") == (part == 0 ? 3 : 0));
+  }
   // What decides the plan alone does not matter.
   CHECK(with([](ShardOptions& now) { now.seed = 7; }).empty());
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <tuple>
@@ -393,6 +394,14 @@ TEST_CASE("samples come in the order and with the facts that were planned, also 
     CHECK(shard.seconds == 3.0 * static_cast<double>(samples));
   }
   CHECK(keys == keys_in_order(planned));
+  // Tars are named from where the plan was made.
+  const std::filesystem::path here = std::filesystem::current_path();
+  std::filesystem::current_path(planned.folder.path);
+  write_plan_file(planned.plan, path);
+  std::filesystem::current_path(here);
+  CHECK(read_plan_file(path).inputs[0].tars ==
+        std::vector<std::string>{planned.folder / "a/x.tar.gz", "/x.embed.tar"});
+  write_plan_file(planned.plan, path);
   // What is damaged is told before it is used.
   std::string bytes = io::read_file(path);
   bytes[plan.shards[1].begin] ^= 1;
@@ -407,6 +416,8 @@ TEST_CASE("samples come in the order and with the facts that were planned, also 
   CHECK(read() ==
         "'plan.bin' is no plan: its end is not as it was written; make it again with "
         "vfm-shard plan");
+  planned.folder.write("plan.bin", "a plan");
+  CHECK(read() == "'plan.bin' is no plan: it is too short; make it again with vfm-shard plan");
   write_plan_file(planned.plan, path);
   planned.folder.write("plan.json", R"({"plan":"0"})");
   CHECK(read() ==

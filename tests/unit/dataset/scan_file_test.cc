@@ -63,6 +63,8 @@ TEST_CASE("a line of a scan comes back whole") {
   line.errors = {{"k of 'a.tar'", "it is bad", Cause::format}, {"z", "and this", Cause::disk}};
   const LeftOut gone{"k9", LeftOutReason::without, "key", "5", 0, 0};
   line.left_out.append_text(gone.pack());
+  const std::string more(700'000, 'x');  // longer than what is copied at once
+  line.left_out.append_text(more);
   {
     ScanFileWriter writer(path);
     writer.add(line);
@@ -114,6 +116,8 @@ TEST_CASE("a line of a scan comes back whole") {
     std::string_view packed;
     REQUIRE(left_out.text(packed));
     CHECK(LeftOut::unpack(packed).key == "k9");
+    REQUIRE(left_out.text(packed));
+    CHECK((packed == more));
     CHECK(left_out.ended());
     const std::string all(items.bytes(line.items.items().size()));
     CHECK(items.ended());

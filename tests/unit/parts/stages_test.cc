@@ -341,6 +341,8 @@ TEST_CASE("a note tells of a part in its name") {
   CHECK(notes[0].node_kind == "a-100-b");
   CHECK(notes[1].part == 123456);
   CHECK(notes[1].node_kind.empty());
+  remove_notes(store, "embed", 12345);
+  CHECK(read_notes(store, "embed").size() == 2);
   remove_notes(store, "embed", 7);
   REQUIRE(read_notes(store, "embed").size() == 1);
 }
