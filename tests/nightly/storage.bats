@@ -67,6 +67,7 @@ many_faults() {
       rm -f victim
       setsid sh -c 'echo $$ >victim; exec "$@"' sh "${command[@]}" >out.txt 2>err 3>&- &
       wait $! || true
+      calm
       total=$((total + $(injected)))
     done
     faults <rules

@@ -98,6 +98,7 @@ END
     # The program waits until its group is known.
     setsid sh -c 'echo $$ >victim; exec "$@"' sh "${command[@]}" >out.txt 2>err 3>&- &
     wait $! || true
+    calm
     no_faults
     in_a_minute "${command[@]}" >out.txt 2>err || { echo "$program, killed at $nth" && cat err && return 1; }
     as_wanted "faults/killed/$program" "$program" killed || { echo "$program, killed at $nth"; return 1; }
@@ -184,6 +185,7 @@ END
   faults <<<"run program=$PWD/strike method=PUT query=partNumber= nth=2"
   setsid sh -c 'echo $$ >victim; exec "$@"' sh "${command[@]}" >out.txt 2>err 3>&- &
   wait $! || true
+  calm
   no_faults
   [ "$(bucket_objects uploads faults | wc -l)" -eq 1 ]
   run bucket_objects list faults/large/

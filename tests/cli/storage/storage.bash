@@ -56,11 +56,12 @@ settle() {
 }
 
 # as_wanted PLACE PROGRAM [KILLED]: whether s3://PLACE has what the program's work makes on a disk (wanted). A program that was
-# killed while it tried the store's conditions leaves the object with which it tried.
+# killed while it tried the store's conditions leaves the object with which it tried. vfm-clip may leave the notes of a source
+# that was finished a moment before, as on a disk.
 as_wanted() {
   rm -rf got
   bucket_objects get "$1" got
-  [ -z "${3-}" ] || rm -f got/.vfm-probe-* got/parts/.vfm-probe-*
+  [ -z "${3-}" ] || rm -f got/.vfm-probe-* got/parts/.vfm-probe-* got/.*.settings
   settle got "s3://$1"
   diff -r "wanted/$2" got
 }
@@ -72,6 +73,15 @@ wanted() {
   work_in "$1" s3://work "wanted/$1" 2
   "${command[@]}" >"wanted/$1.jsonl" 2>"wanted/$1.err" || { cat "wanted/$1.err"; return 1; }
   settle "wanted/$1" "wanted/$1"
+}
+
+# calm: waits until what a killed program had under way has reached the server, or never will.
+calm() {
+  local before=
+  until [ "$before" = "$(wc -c <"$PROXY/requests.jsonl")" ]; do
+    before=$(wc -c <"$PROXY/requests.jsonl")
+    sleep 0.3
+  done
 }
 
 # in_a_minute COMMAND...: it ends before that, or is killed.
