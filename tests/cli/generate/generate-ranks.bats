@@ -90,6 +90,7 @@ PY
   [[ $stderr == *'--part reads the prompts more than once'* ]]
 }
 
+# bats test_tags=night
 @test "a part of several ranks of which one is killed is not done, and the next command makes what is missing" {
   fast=(--model "$model" --device cpu --steps 60 --save-every 0)
   export VFM_LEASE_SECONDS=2
