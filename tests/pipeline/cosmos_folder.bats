@@ -382,6 +382,6 @@ END
   for out in loop/run "$(printf 'a%.0s' {1..300})"; do
     run --separate-stderr vfm-train "$VFM_ROOT/examples/recipes/tiny.yaml" --device cpu --synthetic 1x4x4 -o "$out"
     [ "$status" -eq 1 ]
-    [[ "$stderr" == "vfm-train: cannot use '$out': "* ]]
+    [[ "$stderr" == "vfm-train: cannot read directory '$out': "* ]]
   done
 }
