@@ -1,8 +1,10 @@
 // How a part ends: done by another process, given up, in a run that winds up; and what its marker
 // and its state then say.
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
@@ -10,6 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/stop.h"
+#include "base/xxh3.h"
 #include "io/file.h"
 #include "io/store.h"
 #include "parts/part_inputs.h"
@@ -181,6 +184,37 @@ TEST_CASE("next takes a part whose input is complete, and no note leads it astra
   }
   create_marker(store, marker_name("clip", 1), {"vfm-clip", 1, 3});
   CHECK(next() == 1);
+}
+
+TEST_CASE("of many parts that others have, each is looked at in time") {
+  constexpr int kParts = 17;  // one more than are watched at a time
+  EmbedFolder of;
+  PartChoice choice = any_part(kParts);
+  choice.lease_seconds = 0.05;
+  PartRun run(of.folder.path, "embed", choice);
+  // The part where the search of this process ends is that of a silent process.
+  const std::string self = io::ProcessName::self().name();
+  const int silent =
+      static_cast<int>((xxh3_64(self.data(), self.size()) + kParts - 1) % std::uint64_t{kParts});
+  const auto beat = [&](int part, int number, double patience) {
+    of.store.create(fmt::format("embed/{}/lease-1-{}", part_name(part), number),
+                    lease_text(kFarProcess, patience));
+  };
+  for (int part = 0; part < kParts; ++part)
+    beat(part, 0, part == silent ? 0.15 : 1);
+  std::atomic<bool> ends{false};
+  std::thread beats([&] {
+    for (int number = 1; number < 200 && !ends; ++number) {
+      for (int part = 0; part < kParts; ++part)
+        if (part != silent) beat(part, number, 1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    }
+  });
+  const std::optional<Part> part = run.next(plain_digest);
+  ends = true;
+  beats.join();
+  REQUIRE(part);
+  CHECK(part->number() == silent);
 }
 
 TEST_CASE("a lease in a finished part stays while its process lives") {

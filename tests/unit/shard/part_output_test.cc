@@ -145,11 +145,12 @@ TEST_CASE("a part whose work ends with an error is given back with the reason") 
 TEST_CASE("a part that another process has taken is left to it, and is no success") {
   PartsOfWork of;
   bool fails = true;
-  of.steps.make = [&](const parts::Part& part, const PartShards&, PartOutput&) {
+  of.steps.make = [&](const parts::Part& part, const PartShards&, PartOutput& output) {
     of.store.create("embed/00000/lease-2-0", parts::lease_text(parts::kFarProcess, 60));
     for (int tries = 0; tries < 1000 && !part.lost(); ++tries)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     if (fails) fail("its files have gone");
+    output.record(of.record());
     return io::InputStreams();
   };
   CHECK(of.work(0) == 1);
@@ -164,6 +165,7 @@ TEST_CASE("a part that another process has taken is left to it, and is no succes
   CHECK_FALSE(of.store.facts("embed/00000/done.json"));
   CHECK_FALSE(of.store.facts("embed/00000/failed.json"));
   CHECK(parts::read_notes(of.store, "embed").empty());
+  CHECK(of.printed().empty());
 }
 
 TEST_CASE("a part whose input broke off is not complete") {
