@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "io/at_once.h"
 #include "io/remote/errands.h"
 #include "io/remote/s3_client.h"
 
