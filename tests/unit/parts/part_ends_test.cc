@@ -217,9 +217,10 @@ TEST_CASE("of many parts that others have, each is looked at in time") {
   CHECK(part->number() == silent);
 }
 
-TEST_CASE("a lease in a finished part stays while its process lives") {
+TEST_CASE("a lease stays in a finished part while its process lives, and in one that is not done") {
   EmbedFolder of;
-  of.take(0, 1).complete({});
+  of.take(0, 2).complete({});
+  of.store.create("embed/00001/lease-3-0", lease_text(gone_process(), 60));
   of.store.create("embed/00000/lease-3-0", lease_text(kFarProcess, 60));
   std::thread beats([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -228,6 +229,7 @@ TEST_CASE("a lease in a finished part stays while its process lives") {
   tidy_parts(of.folder.path, "embed");
   beats.join();
   CHECK(of.files(0) == Listing{"done.json", "lease-3-0", "lease-3-1"});
+  CHECK(of.files(1) == Listing{"lease-3-0"});
 }
 
 TEST_CASE("a run that winds up waits for no part, whoever has it and whatever it needs") {
