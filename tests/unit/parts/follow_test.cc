@@ -158,11 +158,11 @@ TEST_CASE("a program with a limit waits until those that follow have done its pa
 
   PartChoice choice = follow_choice({}, {});
   choice.waiting = 99;
+  const Stopwatch watch;
   std::thread after([&] {
     pause_for(0.3);
     of.done("caption", 2, 7);
   });
-  const Stopwatch watch;
   PartRun clip(of.folder.path, "clip", choice);
   const std::optional<Part> part = clip.next(same_digest);
   REQUIRE(part);

@@ -311,7 +311,12 @@ TEST_CASE("a marker that is being written does not count, and one that is damage
   CHECK_THAT(said(), Catch::Contains("'embed/00000/failed.json'"));
 }
 
-TEST_CASE("a table has the first line of why a part failed") {
+TEST_CASE("a table has twenty open parts, and the first line of why one failed") {
+  EmbedFolder many;
+  many.take(0, 22).complete({});
+  const std::string long_table = status_table(look_at_parts(many.folder.path, "embed", false));
+  CHECK_THAT(long_table, Catch::Contains("\n20 ") && !Catch::Contains("\n21 "));
+  CHECK_THAT(long_table, Catch::Contains("and 1 more parts\n"));
   EmbedFolder of;
   of.take(0, 2).fail("the disk is full\nand slow");
   of.take(1, 2).complete({});
