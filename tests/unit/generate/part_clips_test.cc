@@ -223,6 +223,29 @@ TEST_CASE("a part is of its prompts and of the model, and other parts stay") {
   CHECK(inputs() == before);
 }
 
+TEST_CASE("a part without prompts is of the model, too, whoever does it") {
+  PretendedJob of(parts::any_part(3));
+  of.job.prompts = {"a"};
+  const auto inputs = [&] {
+    std::string all;
+    for (int part = 0; part < 3; ++part)
+      all += parts::need_marker(of.folder.path, "generate", part).inputs + " ";
+    return all;
+  };
+  of.work();
+  const std::string before = inputs();
+  of.hash = "of another model";
+  of.work();
+  CHECK(of.joined() == of.line("a"));
+  of.hash = "h";
+  for (int part = 0; part < 3; ++part) {
+    of.job.parts->choice = parts::fixed_part(part, 3);
+    of.work();
+  }
+  CHECK(inputs() == before);
+  CHECK(of.joined() == of.line("a"));
+}
+
 TEST_CASE("a fault in a round ends the part when all ranks have ended it, and gives it back") {
   PretendedJob of(parts::any_part(1));
   of.in_rounds = true;
@@ -230,6 +253,7 @@ TEST_CASE("a fault in a round ends the part when all ranks have ended it, and gi
   CHECK_THROWS_WITH(of.work(), Catch::Contains("'path'"));
   CHECK(of.rounds == 1);
   CHECK(of.sorted_made() == "ab");  // the first round
+  CHECK(io::read_file(of.folder / "printed").empty());
   CHECK_FALSE(of.is_finished);
   CHECK(of.store.list("generate/00000") == std::vector<std::string>{"failed.json"});
   of.bad.clear();

@@ -158,11 +158,11 @@ TEST_CASE("a program with a limit waits until those that follow have done its pa
 
   PartChoice choice = follow_choice({}, {});
   choice.waiting = 99;
+  const Stopwatch watch;
   std::thread after([&] {
     pause_for(0.3);
     of.done("caption", 2, 7);
   });
-  const Stopwatch watch;
   PartRun clip(of.folder.path, "clip", choice);
   const std::optional<Part> part = clip.next(same_digest);
   REQUIRE(part);
@@ -279,16 +279,28 @@ TEST_CASE("a part needs its own clips, those of a list that grew since, or all")
   CHECK_FALSE(own.are_done(0));
   CHECK_THAT(own.missing({0}), Catch::EndsWith("complete: 2"));
   CHECK_THAT(all.missing({0}), Catch::EndsWith("complete: 1, 2"));
+  // The list with one part more belongs to a work that needs all.
+  NeededParts all_of_before(of.folder.path, before, true);
+  of.done("clip", 1);
+  CHECK_FALSE(own.are_done(0));
+  CHECK(own.are_done(1));
+  CHECK_FALSE(all.are_done(1));
+  CHECK_THAT(all.missing({0, 1}), Catch::EndsWith("complete: 2"));
+  CHECK_FALSE(all_of_before.are_done(0));
   of.done("clip", 2);
   CHECK(own.are_done(0));
-  CHECK_FALSE(own.are_done(1));
-  CHECK_FALSE(all.are_done(0));
-  CHECK_THAT(all.missing({0, 1}), Catch::EndsWith("complete: 1"));
-  of.done("clip", 1);
-  CHECK(own.are_done(1));
   CHECK(all.are_done(0));
   CHECK(all.are_done(1));
-  // The list with one part more belongs to the same work, if it needs all.
-  NeededParts all_of_before(of.folder.path, before, true);
   CHECK(all_of_before.are_done(0));
+  // Of programs before it, it needs the parts with its own clips.
+  const PartRun caption(of.folder.path, "caption", follow_choice({}, {}), of.terms());
+  RunFile reads = run;
+  reads.after = {"caption"};
+  NeededParts columns(of.folder.path, reads, true);
+  of.done("caption", 0);
+  CHECK_THAT(columns.missing({0}), Catch::EndsWith("complete: 2"));
+  CHECK_THAT(columns.missing({1}), Catch::EndsWith("complete: 1"));
+  of.done("caption", 2);
+  CHECK(columns.are_done(0));
+  CHECK_FALSE(columns.are_done(1));
 }

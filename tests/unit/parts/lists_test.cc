@@ -342,6 +342,9 @@ TEST_CASE("a list that another process changes is left to it, and what is no lis
   beats.join();
   for (const char* name : {"list/lease-1-0", "list/lease-1-1"})
     store.remove(name);
+  // One that is silent for its patience does not keep the list.
+  store.create("list/lease-1-0", lease_text(kFarProcess, 0.1));
+  CHECK(list({files.add("c.mp4", 10)}, files.directory(), 1).facts.parts == 2);
   // A change between the reading and the writing of the list.
   const std::string text = store.read("list.json")->contents;
   ListOptions options;
@@ -361,7 +364,7 @@ TEST_CASE("a list that another process changes is left to it, and what is no lis
   CHECK_THROWS_WITH(write_list(options, ignore, no_progress()),
                     Catch::Contains("at most 10000000 parts"));
   options.parts = 1;
-  CHECK(write_list(options, ignore, no_progress()).parts == 2);
+  CHECK(write_list(options, ignore, no_progress()).parts == 3);
   Json json = parse_json(text, "");
   json["version"] = 2;
   store.write("list.json", dump_json(json));
@@ -387,6 +390,10 @@ TEST_CASE("a call takes away what a killed one left") {
     names.insert(entry.path().filename());
   CHECK(names ==
         std::set<std::string>{"list", "list.json", "00000.jsonl", "00001.jsonl", "00002.jsonl"});
+  // Also if there is nothing new.
+  files.folder().write("clips/parts/list/00003.jsonl", "x");
+  list({one}, files.directory(), 1);
+  CHECK_FALSE(io::file_exists(folder + "list/00003.jsonl"));
 }
 
 TEST_CASE("lists of many names take bounded memory and little time", "[long]") {

@@ -217,9 +217,10 @@ TEST_CASE("of many parts that others have, each is looked at in time") {
   CHECK(part->number() == silent);
 }
 
-TEST_CASE("a lease in a finished part stays while its process lives") {
+TEST_CASE("a lease stays in a finished part while its process lives, and in one that is not done") {
   EmbedFolder of;
-  of.take(0, 1).complete({});
+  of.take(0, 2).complete({});
+  of.store.create("embed/00001/lease-3-0", lease_text(gone_process(), 60));
   of.store.create("embed/00000/lease-3-0", lease_text(kFarProcess, 60));
   std::thread beats([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -228,6 +229,7 @@ TEST_CASE("a lease in a finished part stays while its process lives") {
   tidy_parts(of.folder.path, "embed");
   beats.join();
   CHECK(of.files(0) == Listing{"done.json", "lease-3-0", "lease-3-1"});
+  CHECK(of.files(1) == Listing{"lease-3-0"});
 }
 
 TEST_CASE("a run that winds up waits for no part, whoever has it and whatever it needs") {
@@ -309,7 +311,12 @@ TEST_CASE("a marker that is being written does not count, and one that is damage
   CHECK_THAT(said(), Catch::Contains("'embed/00000/failed.json'"));
 }
 
-TEST_CASE("a table has the first line of why a part failed") {
+TEST_CASE("a table has twenty open parts, and the first line of why one failed") {
+  EmbedFolder many;
+  many.take(0, 22).complete({});
+  const std::string long_table = status_table(look_at_parts(many.folder.path, "embed", false));
+  CHECK_THAT(long_table, Catch::Contains("\n20 ") && !Catch::Contains("\n21 "));
+  CHECK_THAT(long_table, Catch::Contains("and 1 more parts\n"));
   EmbedFolder of;
   of.take(0, 2).fail("the disk is full\nand slow");
   of.take(1, 2).complete({});

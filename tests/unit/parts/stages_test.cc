@@ -290,7 +290,7 @@ TEST_CASE("a stage by names needs all clips, and one with fewer parts those of i
 
 TEST_CASE("notes, folders and leases of parts that a stage does not have are passed over") {
   MadeParts made(2);
-  for (const int part : {2, 3, 4'000'000})
+  for (const int part : {2, 3, 2'000'000'000})
     write_note(made.store(), "clip", {part, 100, 1, "gpu"});
   for (const char* name : {"clip/00001", "clip/notes/x", "clip/other/done.json"})
     made.store().create(name, "");
@@ -303,6 +303,7 @@ TEST_CASE("notes, folders and leases of parts that a stage does not have are pas
   CHECK(stage.working == 1);
   CHECK(stage.ready == 1);
   CHECK(stage.kinds.at("gpu").working == 0);
+  CHECK(stage.kinds.at("cpu").working == 1);
   CHECK(look.beat() == 2);
 }
 
