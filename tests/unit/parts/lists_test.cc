@@ -233,10 +233,13 @@ TEST_CASE("fields of a record stay, and such a video is a unit alone") {
   REQUIRE(records.size() == 4);
   CHECK(records[0] ==
         Json{{"kind", "video"}, {"path", plain}, {"bytes", 1000}, {"place", 0}, {"bucket", 0}});
-  CHECK(records[1] ==
-        Json{{"kind", "video"}, {"path", more}, {"title", "B\n"}, {"bytes", 1000}, {"place", 1}});
+  CHECK(records[1] == Json{{"kind", "video"},
+                           {"path", "http://h/c.mp4"},
+                           {"bytes", 77},
+                           {"place", 2},
+                           {"bucket", 0}});
   CHECK(records[2] ==
-        Json{{"kind", "video"}, {"path", "http://h/c.mp4"}, {"bytes", 77}, {"place", 2}});
+        Json{{"kind", "video"}, {"path", more}, {"title", "B\n"}, {"bytes", 1000}, {"place", 1}});
   CHECK(records[3] == Json{{"kind", "video"}, {"path", "gone.mp4"}, {"place", 3}});
 }
 
