@@ -44,9 +44,11 @@ void check_gzip(io::File& tar, const ReadLimits& limits) {
   if (tar.size() < magic.size()) return;
   tar.pread_exact(magic.data(), magic.size(), 0);
   if (magic[0] != 0x1f || magic[1] != 0x8b) return;
-  if (tar.remote()) tar = io::cached_copy(path);
-  // The file is opened again by its descriptor, because a copy may have no name.
-  const std::string opened = fmt::format("/proc/self/fd/{}", tar.fd());
+  std::string opened = path;
+  if (tar.remote()) {
+    tar = io::cached_copy(path);
+    opened = fmt::format("/proc/self/fd/{}", tar.fd());  // A copy may have no name.
+  }
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(opened.c_str(), "rbe"), gzclose);
   if (!file) fail("cannot read '{}': out of memory", path);
   gzbuffer(file.get(), kChunk);
@@ -59,8 +61,11 @@ void check_gzip(io::File& tar, const ReadLimits& limits) {
     const char* why = gzerror(file.get(), &status);
     if (status == Z_BUF_ERROR) return;
     if (status == Z_ERRNO) fail_errno(errno, "cannot read '{}'", path);
-    if (got < 0 || (status != Z_OK && status != Z_STREAM_END))
-      fail("'{}' is damaged: gzip says '{}'", path, why);
+    if (got < 0 || (status != Z_OK && status != Z_STREAM_END)) {
+      std::string said = why;
+      if (said.starts_with(opened)) said.replace(0, opened.size(), path);
+      fail("'{}' is damaged: gzip says '{}'", path, said);
+    }
     if (got == 0) return;
     all += static_cast<std::uint64_t>(got);
   }

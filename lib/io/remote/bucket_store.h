@@ -1,8 +1,9 @@
 // The store of io/store.h in a bucket.
 //
 // create() is a PUT with If-None-Match, replace() one with If-Match. 409 is tried again, 412 is
-// lost. If the answer to such a PUT was lost and a second try says 412, the object is read: it is
-// ours if it has our bytes and our stored name of the process. Thread-safety: any thread.
+// lost. After 412 the object is asked for: it is ours if it has our name of this write (metadata
+// vfm-writer), as the answer to an earlier try may have been lost. A version is the ETag, which two
+// objects with equal bytes may share. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

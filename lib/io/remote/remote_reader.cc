@@ -20,6 +20,8 @@ constexpr std::uint64_t kFirstChunk = std::uint64_t{512} << 10;
 constexpr std::uint64_t kLargestChunk = std::uint64_t{8} << 20;
 constexpr std::uint64_t kSmallJump = std::uint64_t{256} << 10;
 
+}  // namespace
+
 /// Bytes that one request brings. The request owns it too, so that nobody waits for a request whose
 /// bytes are no longer wanted.
 struct AheadChunk {
@@ -224,8 +226,6 @@ class StreamedBytes {
   std::atomic<bool> cancelled_{false};
   std::thread thread_;
 };
-
-}  // namespace
 
 void RemoteObject::stream(const std::function<void(std::span<const char>)>& take,
                           const std::atomic<bool>* cancelled) const {

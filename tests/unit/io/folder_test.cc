@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <thread>
 
 #include "base/error.h"
@@ -323,23 +324,25 @@ TEST_CASE("errors and hashes of objects are kept in the bucket") {
 
   const std::string ledger_path = bucket / ".vfm-hashes";
   const std::string base = bucket.address.substr(4) + "/";
-  for (std::size_t i = 0; i < HashLedger::kLeastFiles; ++i)
-    bucket.server.put(base + std::to_string(i), "contents " + std::to_string(i));
+  const std::map<std::string, std::string> objects = {
+      {"1", "one"}, {"2", "two"}, {"large", std::string(HashLedger::kLeastBytes, 'x')}};
+  for (const auto& [name, contents] : objects)
+    bucket.server.put(base + name, contents);
   const auto hash_all = [&](HashLedger& ledger) {
-    for (std::size_t i = 0; i < HashLedger::kLeastFiles; ++i) {
-      File file = File::open_regular(bucket / std::to_string(i));
-      CHECK(ledger.hash(file) == hash_hex("contents " + std::to_string(i)));
+    for (const auto& [name, contents] : objects) {
+      File file = File::open_regular(bucket / name);
+      CHECK(ledger.hash(file) == hash_hex(contents));
     }
   };
   HashLedger first(ledger_path);
   hash_all(first);
-  CHECK(first.files_read() == HashLedger::kLeastFiles);
+  CHECK(first.files_read() == 3);
   first.finish();
   bucket.other_machine();
   HashLedger second(ledger_path);
   hash_all(second);
-  CHECK(second.files_known() == HashLedger::kLeastFiles);
-  bucket.server.put(base + "3", "changed");
-  File file = File::open_regular(bucket / "3");
+  CHECK(second.files_known() == 3);
+  bucket.server.put(base + "1", "changed");
+  File file = File::open_regular(bucket / "1");
   CHECK(second.hash(file) == hash_hex("changed"));
 }

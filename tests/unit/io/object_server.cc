@@ -113,6 +113,7 @@ ObjectServer::ObjectServer() {
 }
 
 ObjectServer::~ObjectServer() {
+  ::unsetenv("AWS_ENDPOINT_URL_S3");  // Other tests ask no server.
   listener_.shut_down();
   threads_[0].join();
   {

@@ -29,7 +29,7 @@ TEST_CASE("a file that is no text for an option is a usage error that names it")
   std::ofstream(empty) << "\n";
   std::ofstream(large) << std::string((1 << 20) + 1, 'a');
   for (const std::string& value : {"@" + empty, "@" + large, "@" + folder.path,
-                                   "@" + folder.path + "/none", std::string("@s3://bucket/x")}) {
+                                   "@" + folder.path + "/none", std::string("@gs://bucket/x")}) {
     try {
       text_or_file(value);
       FAIL("taken: " << value);

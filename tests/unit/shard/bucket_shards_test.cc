@@ -150,8 +150,8 @@ TEST_CASE("an error of the server while a tar is read names the object, not the 
   two.server.before = [](const ServedRequest&, int) -> std::optional<ServedAnswer> {
     return served_error(403, "AccessDenied");
   };
-  CHECK_THROWS_WITH(all_of(reader), Contains(two.far) && Contains("403") &&
-                                        !Contains("not a readable tar"));
+  CHECK_THROWS_WITH(all_of(reader),
+                    Contains(two.far) && Contains("403") && !Contains("not a readable tar"));
 }
 
 TEST_CASE("the columns beside a shard in a bucket, and the folders of datasets, are found") {
