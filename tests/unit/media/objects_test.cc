@@ -1,5 +1,6 @@
 // Videos in a bucket: the same pictures and sound as from a disk, by few requests.
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>
 #include <string>
@@ -77,7 +78,7 @@ TEST_CASE("the index at the end of a video costs no megabytes") {
   vfm::ObjectServer server;
   const std::string address = server.new_bucket() + "/a.mp4";
   server.put(address.substr(4), bytes);
-  std::size_t sent = 0;
+  std::atomic<std::size_t> sent{0};
   server.after = [&](const vfm::ServedRequest& request, int, vfm::ServedAnswer& answer) {
     if (request.method == "GET") sent += answer.body.size();
   };
