@@ -199,7 +199,7 @@ END
 @test "no secret is in what is printed or written, in reports, in a cache, or in the list of processes" {
   export AWS_SESSION_TOKEN='' VFM_CACHE=$PWD/cache:1GB HOME=$PWD TMPDIR=$PWD/tmp
   unset AWS_SESSION_TOKEN
-  local token=AlsoNobodyMayPrintThis0123456789 watch
+  local token=AlsoNobodyMayPrintThis0123456789 query=InAnAddressNobodyMayPrintThis watch address program
   mkdir tmp
   (while sleep 0.02; do ps -eo args >>processes; done 3>&-) &
   watch=$!
@@ -224,6 +224,18 @@ END
   vfm-train s3://work/none.yaml --data s3://work/none -o s3://work/secret/run >>said 2>&1 || true
   [ "$(injected)" -ge 2 ]
   unset AWS_SESSION_TOKEN
+  # What such addresses have is refused, and shown nowhere.
+  for address in "https://127.0.0.1:9/a.mp4?X-Amz-Signature=$query" "https://user:$query@127.0.0.1:9/a.mp4" "s3://user:$query@work/a.mp4"; do
+    vfm-clip -vv -o s3://work/secret/refused <<<"$address" || true
+    vfm-clip list -n 1 -o s3://work/secret/list <<<"$address" && vfm-clip -vv -o s3://work/secret/list --part 0/1 || true
+    for program in vfm-{caption,embed,shard,pack}; do
+      $program -vv -o s3://work/secret/refused <<<"{\"kind\":\"shard\",\"path\":\"$address\",\"samples\":1}" || true
+    done
+    vfm-clip -vv -o "$address" s3://work/a.mp4 || true
+    vfm-clip -vv --report "$address" -o clips s3://work/a.mp4 || true
+    vfm-train -vv s3://work/none.yaml --data "$address" -o "$address" || true
+    vfm-generate -vv --model "$address" -o "$address" 'a red circle' || true
+  done >>said 2>&1
   kill $watch
   grep -q 'vfm-clip' processes
   grep -q SignatureDoesNotMatch said
@@ -232,7 +244,9 @@ END
   cp "$PROXY/requests.jsonl" requests
   local secret
   # Also as an address or a form would write it, and its parts.
-  for secret in NobodyMayPrintThis "$token"; do
+  for secret in NobodyMayPrintThis "$token" "$query"; do
+    # The addresses were given as arguments.
+    [ "$secret" != "$query" ] || : >processes
     run grep -rlaF -e "$secret" said processes got cache tmp "$VFM_STATE" "$BATS_FILE_TMPDIR/state"
     echo "$secret: $output"
     [ "$status" -eq 1 ] || [ -z "$output" ]
