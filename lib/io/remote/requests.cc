@@ -5,7 +5,6 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 
 #include "base/error.h"
 #include "base/full_disk.h"
@@ -16,10 +15,6 @@
 
 namespace vfm::io {
 namespace {
-
-double seconds_of_day_one() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 double seconds_for(const ObjectRequest& request) {
   return request.method == "GET" || request.method == "HEAD" ? read_seconds() : net_seconds();
@@ -253,6 +248,7 @@ S3Requester::S3Requester(S3Place place, std::string bucket)
     : place_(std::move(place)), bucket_(std::move(bucket)), region_(place_.region) {
   if (!place_.endpoint.empty()) check_http_url(place_.endpoint);
   if (!is_region(region_)) fail_usage("'{}' is no region of AWS", region_);
+  if (place_.credentials) place_.credentials->check();
 }
 
 bool S3Requester::signs_bodies() const {
@@ -280,7 +276,7 @@ WebRequest S3Requester::prepare(const ObjectRequest& request,
   {
     const std::lock_guard lock(mutex_);
     region = region_;
-    now = seconds_of_day_one() + clock_ahead_;
+    now = unix_seconds() + clock_ahead_;
   }
   const Where place = where(region);
   SignedParts parts;
@@ -330,7 +326,7 @@ bool S3Requester::take_clock(const ObjectAnswer& answer, bool bodyless) {
   if (answer.status != 403 || !(told || bodyless)) return false;
   const double theirs = parse_answer_time(answer.header("date"));
   const std::lock_guard lock(mutex_);
-  const double ours = seconds_of_day_one();
+  const double ours = unix_seconds();
   // Servers allow 15 minutes.
   if (theirs == 0 || std::abs(theirs - ours - clock_ahead_) < (told ? 60 : 600)) return false;
   log_warning(
