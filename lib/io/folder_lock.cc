@@ -180,10 +180,9 @@ FolderLock lock_folder(const std::string& folder, const LockTimes& times) {
   FolderLock lock;
   if (is_bucket(folder)) {
     auto held = std::make_unique<FolderLock::Held>(folder, times);
-    try {
-      held->store.check_conditions();
-    } catch (const Error& error) {
-      log_warning("{}; '{}' is written without a lock", error.what(), folder);
+    if (const std::string broken = held->store.broken_condition(); !broken.empty()) {
+      log_warning("'{}' is written without a lock ({}); let no other program write there", folder,
+                  broken);
       return lock;
     }
     held->take();

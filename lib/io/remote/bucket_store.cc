@@ -33,14 +33,19 @@ BucketStore::BucketStore(const std::string& folder) : state_(std::make_unique<St
 }
 BucketStore::~BucketStore() = default;
 
-void BucketStore::check_conditions() {
+std::string BucketStore::broken_condition() {
   static std::mutex& mutex = *new std::mutex;  // used until the process ends
   static auto& checked = *new std::set<std::string>;
   const std::lock_guard lock(mutex);
-  if (checked.contains(state_->client->name())) return;
+  if (checked.contains(state_->client->name())) return "";
   const std::string name = ".vfm-probe-" + S3Client::writer_name();
   std::string broken;
-  if (!create(name, "1")) broken = "no object can be created";
+  try {
+    if (!create(name, "1")) broken = "no object can be created";
+  } catch (const Error& error) {
+    write(name, "1");  // If this fails too, conditions are not the reason.
+    broken = error.what();
+  }
   const std::optional<Facts> first = facts(name);
   if (broken.empty() && create(name, "2")) broken = "a second create of an object succeeds";
   if (broken.empty() && first && !replace(name, "3", first->version))
@@ -48,12 +53,16 @@ void BucketStore::check_conditions() {
   if (broken.empty() && first && replace(name, "4", first->version))
     broken = "an older version of an object can be replaced";
   remove(name);
-  if (!broken.empty())
+  if (broken.empty()) checked.insert(state_->client->name());
+  return broken;
+}
+
+void BucketStore::check_conditions() {
+  if (const std::string broken = broken_condition(); !broken.empty())
     fail_usage(
         "'{}' cannot be shared by several programs: {}; use a store that keeps conditional "
         "writes (vfm-storage(7))",
         state_->folder, broken);
-  checked.insert(state_->client->name());
 }
 
 std::optional<Store::Facts> BucketStore::facts(const std::string& name) const {

@@ -20,9 +20,12 @@ class BucketStore : public Store {
   explicit BucketStore(const std::string& folder);
   ~BucketStore() override;
 
-  /// Throws Error that names the store if it does not keep its promises: a second create() of an
+  /// Returns what several programs need and the store does not do, or "": a second create() of an
   /// object must lose, and a replace() of an older version too. Writes and removes one object
-  /// ".vfm-probe-...". Asked once a process for each endpoint and bucket.
+  /// ".vfm-probe-...". Asked once a process for each endpoint and bucket. Throws Error if nothing
+  /// can be written at all.
+  std::string broken_condition();
+  /// Throws Error{usage} that names the store if there is a broken condition.
   void check_conditions() override;
 
   std::optional<Facts> facts(const std::string& name) const override;

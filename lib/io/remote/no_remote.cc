@@ -96,6 +96,9 @@ BucketStore::BucketStore(const std::string& folder) {
   refuse_remote(folder);
 }
 BucketStore::~BucketStore() = default;
+std::string BucketStore::broken_condition() {
+  return "";
+}
 void BucketStore::check_conditions() {}
 std::optional<Store::Facts> BucketStore::facts(const std::string& name) const {
   refuse_remote(name);

@@ -292,6 +292,19 @@ TEST_CASE("a lock that nobody renews is taken over, and who lost it ends its run
   CHECK(read_file(bucket / ".vfm-lock") == "another program's");
 }
 
+TEST_CASE("only a store that does not know conditions is written without a lock") {
+  Bucket bucket;
+  std::string header = "x-amz-date";  // of every request
+  bucket.server.before = [&](const ServedRequest& request, int) -> std::optional<ServedAnswer> {
+    if (request.method != "PUT" || !request.headers.contains(header)) return std::nullopt;
+    return served_error(501, "NotImplemented");
+  };
+  CHECK_THROWS_WITH(lock_folder(bucket.address), Contains("NotImplemented"));
+  header = "if-none-match";
+  const FolderLock lock = lock_folder(bucket.address);
+  CHECK(entries(bucket.address).empty());
+}
+
 TEST_CASE("a program that begins to write ends the uploads that killed ones left") {
   Bucket bucket;
   {
