@@ -20,6 +20,12 @@ double seconds_for(const ObjectRequest& request) {
   return request.method == "GET" || request.method == "HEAD" ? read_seconds() : net_seconds();
 }
 
+thread_local const std::atomic<bool>* t_cancelled = nullptr;
+
+const std::atomic<bool>* cancelled_of(const ObjectRequest& request) {
+  return request.cancelled ? request.cancelled : t_cancelled;
+}
+
 bool may_retry(const ObjectRequest& request, const ObjectAnswer& answer) {
   // 400 with RequestTimeout: a body came too slowly; with the others: it came damaged.
   static constexpr std::array kPassing{"BadDigest",
@@ -127,13 +133,21 @@ bool is_region(const std::string& text) {
 
 }  // namespace
 
+CancelledBy::CancelledBy(const std::atomic<bool>& cancelled) {
+  t_cancelled = &cancelled;
+}
+
+CancelledBy::~CancelledBy() {
+  t_cancelled = nullptr;
+}
+
 ObjectAnswer Requester::exchange(const ObjectRequest& request, WebRequest& sent) {
   const double most = seconds_for(request);
   sent.method = request.method;
   sent.body = request.body;
   sent.sink = request.sink;
   sent.most_bytes = request.most_bytes;
-  sent.cancelled = request.cancelled;
+  sent.cancelled = cancelled_of(request);
   sent.connect_seconds = std::clamp(most / 4, 0.25, 20.0);
   sent.silent_seconds = request.long_work ? most : std::clamp(most / 4, 0.25, 60.0);
   if (request.despite_stop) {
@@ -154,7 +168,7 @@ ObjectAnswer Requester::exchange(const ObjectRequest& request, WebRequest& sent)
 }
 
 ObjectAnswer Requester::send(const ObjectRequest& request) {
-  Retry retry(seconds_for(request), request.cancelled);
+  Retry retry(seconds_for(request), cancelled_of(request));
   for (;;) {
     ObjectAnswer answer = try_once(request);
     answer.tries = retry.tries();
