@@ -181,12 +181,12 @@ FolderLock lock_folder(const std::string& folder, const LockTimes& times) {
   if (is_bucket(folder)) {
     auto held = std::make_unique<FolderLock::Held>(folder, times);
     if (const std::string broken = held->store.broken_condition(); !broken.empty()) {
-      log_warning("'{}' is written without a lock ({}); let no other program write there", folder,
-                  broken);
+      log_warning("{}; '{}' is written without a lock", broken, folder);
+      end_left_uploads(folder);
       return lock;
     }
     held->take();
-    end_left_uploads(folder, 0);
+    end_left_uploads(folder);
     lock.held_ = std::move(held);
     return lock;
   }

@@ -88,7 +88,7 @@ void ObjectUpload::abandon() noexcept {}
 void write_object(const std::string& address, std::string_view) {
   refuse_remote(address);
 }
-int abort_old_uploads(const std::string& folder, double) {
+int end_left_uploads_below(const std::string& folder) {
   refuse_remote(folder);
 }
 

@@ -22,8 +22,7 @@ std::string read_token(const WebIdentity& identity) {
   std::string token = as_usage([&] { return read_file(identity.token_file, kMostToken); });
   while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ')
     token.pop_back();
-  if (token.empty())
-    fail_usage("'{}' ({}) has no token", identity.token_file, identity.setting);
+  if (token.empty()) fail_usage("'{}' ({}) has no token", identity.token_file, identity.setting);
   return token;
 }
 

@@ -1,7 +1,7 @@
 // Credentials of a role for the token of a web identity, as EKS and others give it to programs.
 //
-// AssumeRoleWithWebIdentity of AWS's Security Token Service (STS), and of stores that have the same.
-// The request is not signed: the token is what proves the identity. Neither the token nor the
+// AssumeRoleWithWebIdentity of AWS's Security Token Service (STS), and of stores that have the
+// same. The request is not signed: the token is what proves the identity. Neither the token nor the
 // credentials are in a message.
 // Source: "AssumeRoleWithWebIdentity", AWS Security Token Service API Reference, version
 // 2011-06-15. Thread-safety: any thread.
