@@ -34,7 +34,8 @@ std::uint64_t most_kept() {
   constexpr long kTmpfs = 0x01021994, kRamfs = 0x858458f6;
   struct statfs facts {};
   if (::statfs(kept_folder().c_str(), &facts) != 0) return 0;
-  const std::uint64_t free = std::uint64_t{facts.f_bavail} * static_cast<std::uint64_t>(facts.f_bsize);
+  const std::uint64_t free =
+      std::uint64_t{facts.f_bavail} * static_cast<std::uint64_t>(facts.f_bsize);
   const bool in_memory = facts.f_type == kTmpfs || facts.f_type == kRamfs;
   return std::min(in_memory ? kMostInMemory : kMostKept, g_kept_bytes + free / 4);
 }
