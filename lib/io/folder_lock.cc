@@ -125,8 +125,7 @@ void FolderLock::Held::take() {
     }
     const ProcessName holder = process_of(there->contents);
     const bool dead = unchanged.seconds() >= times.patience || holder.is_gone();
-    constexpr double kTold = 2;  // seconds
-    if (!dead && unchanged.seconds() > kTold && !std::exchange(told, true))
+    if (!dead && unchanged.seconds() > times.patience / 20 && !std::exchange(told, true))
       log_warning(
           "'{}' is locked by {}, which may have been killed: waiting {:.0f} s for a sign of it",
           folder,
