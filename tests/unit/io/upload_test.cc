@@ -115,7 +115,7 @@ TEST_CASE("a completion that fails after its answer began is sent again, or is l
     if (request.method == "HEAD") return served_error(404, "NoSuchKey");
     return std::nullopt;
   };
-  CHECK_FALSE(upload()->commit_new());
+  CHECK_FALSE(upload()->commit_over(""));
   CHECK(completions == 1);
 }
 
