@@ -180,14 +180,13 @@ FolderLock lock_folder(const std::string& folder, const LockTimes& times) {
   FolderLock lock;
   if (is_bucket(folder)) {
     auto held = std::make_unique<FolderLock::Held>(folder, times);
-    try {
-      held->store.check_conditions();
-    } catch (const Error& error) {
-      log_warning("{}; '{}' is written without a lock", error.what(), folder);
+    if (const std::string broken = held->store.broken_condition(); !broken.empty()) {
+      log_warning("{}; '{}' is written without a lock", broken, folder);
+      end_left_uploads(folder);
       return lock;
     }
     held->take();
-    end_left_uploads(folder, 0);
+    end_left_uploads(folder);
     lock.held_ = std::move(held);
     return lock;
   }

@@ -87,7 +87,7 @@ void ObjectUpload::abandon() noexcept {}
 void write_object(const std::string& address, std::string_view) {
   refuse_remote(address);
 }
-int abort_old_uploads(const std::string& folder, double) {
+int end_left_uploads_below(const std::string& folder) {
   refuse_remote(folder);
 }
 
@@ -96,6 +96,9 @@ BucketStore::BucketStore(const std::string& folder) {
   refuse_remote(folder);
 }
 BucketStore::~BucketStore() = default;
+std::string BucketStore::broken_condition() {
+  return "";
+}
 void BucketStore::check_conditions() {}
 std::optional<Store::Facts> BucketStore::facts(const std::string& name) const {
   refuse_remote(name);

@@ -5,7 +5,6 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 
 #include "base/error.h"
 #include "base/full_disk.h"
@@ -17,12 +16,14 @@
 namespace vfm::io {
 namespace {
 
-double seconds_of_day_one() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 double seconds_for(const ObjectRequest& request) {
   return request.method == "GET" || request.method == "HEAD" ? read_seconds() : net_seconds();
+}
+
+thread_local const std::atomic<bool>* t_cancelled = nullptr;
+
+const std::atomic<bool>* cancelled_of(const ObjectRequest& request) {
+  return request.cancelled ? request.cancelled : t_cancelled;
 }
 
 bool may_retry(const ObjectRequest& request, const ObjectAnswer& answer) {
@@ -132,13 +133,21 @@ bool is_region(const std::string& text) {
 
 }  // namespace
 
+CancelledBy::CancelledBy(const std::atomic<bool>& cancelled) {
+  t_cancelled = &cancelled;
+}
+
+CancelledBy::~CancelledBy() {
+  t_cancelled = nullptr;
+}
+
 ObjectAnswer Requester::exchange(const ObjectRequest& request, WebRequest& sent) {
   const double most = seconds_for(request);
   sent.method = request.method;
   sent.body = request.body;
   sent.sink = request.sink;
   sent.most_bytes = request.most_bytes;
-  sent.cancelled = request.cancelled;
+  sent.cancelled = cancelled_of(request);
   sent.connect_seconds = std::clamp(most / 4, 0.25, 20.0);
   sent.silent_seconds = request.long_work ? most : std::clamp(most / 4, 0.25, 60.0);
   if (request.despite_stop) {
@@ -159,7 +168,7 @@ ObjectAnswer Requester::exchange(const ObjectRequest& request, WebRequest& sent)
 }
 
 ObjectAnswer Requester::send(const ObjectRequest& request) {
-  Retry retry(seconds_for(request), request.cancelled);
+  Retry retry(seconds_for(request), cancelled_of(request));
   for (;;) {
     ObjectAnswer answer = try_once(request);
     answer.tries = retry.tries();
@@ -253,6 +262,7 @@ S3Requester::S3Requester(S3Place place, std::string bucket)
     : place_(std::move(place)), bucket_(std::move(bucket)), region_(place_.region) {
   if (!place_.endpoint.empty()) check_http_url(place_.endpoint);
   if (!is_region(region_)) fail_usage("'{}' is no region of AWS", region_);
+  if (place_.credentials) place_.credentials->check();
 }
 
 bool S3Requester::signs_bodies() const {
@@ -280,7 +290,7 @@ WebRequest S3Requester::prepare(const ObjectRequest& request,
   {
     const std::lock_guard lock(mutex_);
     region = region_;
-    now = seconds_of_day_one() + clock_ahead_;
+    now = unix_seconds() + clock_ahead_;
   }
   const Where place = where(region);
   SignedParts parts;
@@ -330,7 +340,7 @@ bool S3Requester::take_clock(const ObjectAnswer& answer, bool bodyless) {
   if (answer.status != 403 || !(told || bodyless)) return false;
   const double theirs = parse_answer_time(answer.header("date"));
   const std::lock_guard lock(mutex_);
-  const double ours = seconds_of_day_one();
+  const double ours = unix_seconds();
   // Servers allow 15 minutes.
   if (theirs == 0 || std::abs(theirs - ours - clock_ahead_) < (told ? 60 : 600)) return false;
   log_warning(

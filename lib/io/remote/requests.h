@@ -38,6 +38,16 @@ struct ObjectRequest {
   bool despite_stop = false;  ///< Sent once also after a stop, for at most five seconds.
 };
 
+/// While an object of this class exists, requests of this thread end when `cancelled` becomes true,
+/// unless they have such a flag of their own.
+class CancelledBy {
+ public:
+  explicit CancelledBy(const std::atomic<bool>& cancelled);
+  ~CancelledBy();
+  CancelledBy(const CancelledBy&) = delete;
+  CancelledBy& operator=(const CancelledBy&) = delete;
+};
+
 struct ObjectAnswer : WebAnswer {
   AnswerError error;  ///< Of an answer with a status of 300 or more.
   int tries = 1;

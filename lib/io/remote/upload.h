@@ -48,9 +48,9 @@ class ObjectUpload {
 
 /// Writes a whole object. Throws Error.
 void write_object(const std::string& address, std::string_view contents);
-/// Ends the multipart uploads below `folder` that began over `seconds` ago and were not completed.
-/// Killed programs leave such uploads, which cost money and are seen by nobody. Returns their
-/// number. Two programs may write below one folder, so `seconds` is over the time of an upload.
-int abort_old_uploads(const std::string& folder, double seconds = 24 * 3600);
+/// Tells that this process writes below `folder`, and ends there what killed programs left
+/// (io/remote/left_writes.h): multipart uploads, which cost money and are seen by nobody. Returns
+/// the number of uploads. Those of living processes are not touched. Throws Error.
+int end_left_uploads_below(const std::string& folder);
 
 }  // namespace vfm::io

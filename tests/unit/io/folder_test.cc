@@ -292,19 +292,21 @@ TEST_CASE("a lock that nobody renews is taken over, and who lost it ends its run
   CHECK(read_file(bucket / ".vfm-lock") == "another program's");
 }
 
-TEST_CASE("a program that begins to write ends the uploads that killed ones left") {
+TEST_CASE("a store that allows no writes is an error, and one without conditions has no lock") {
   Bucket bucket;
-  {
-    AtomicFile file(bucket / "out/large");
-    const std::string piece(std::size_t{20} << 20, 'x');
-    file.write(piece);
-    file.write(piece);
-    for (int i = 0; i < 200 && bucket.server.uploads() == 0; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    CHECK(bucket.server.uploads() == 1);
-    const FolderLock lock = lock_folder(bucket / "out", {});
-    CHECK(bucket.server.uploads() == 0);
-  }
+  int status = 403;
+  bucket.server.before = [&](const ServedRequest& request, int) -> std::optional<ServedAnswer> {
+    const bool plain = !request.headers.contains("if-none-match") && status == 501;
+    if (request.method != "PUT" || plain) return std::nullopt;
+    return served_error(status, status == 403 ? "AccessDenied" : "Refused");
+  };
+  CHECK_THROWS_WITH(lock_folder(bucket / "x"), Contains("403 AccessDenied"));
+  status = 503;
+  ::setenv("VFM_NET_SECONDS", "1", 1);
+  CHECK_THROWS_WITH(lock_folder(bucket / "x"), Contains("503 Refused"));
+  status = 501;
+  const FolderLock none = lock_folder(bucket / "x");
+  CHECK(bucket.server.object_paths().empty());
 }
 
 TEST_CASE("errors and hashes of objects are kept in the bucket") {
