@@ -104,6 +104,7 @@ class Run {
   std::unique_ptr<Dataset> data_;
   std::optional<FolderValidations> validation_;
   io::FolderLock lock_;
+  std::optional<models::HeldRun> held_;  // of the leader, while lock_ is held
   std::optional<Trainer> trainer_;
   RunLog log_;
   models::Origin init_;                          // what load_initial() remembers
@@ -192,6 +193,7 @@ void Run::open() {
     warn_of_data(*data_);
     lock_ = io::lock_folder(options_.out);
     io::make_directories(io::join_path(options_.out, "checkpoints"));
+    held_.emplace(options_.out);
     models::remove_unfinished_checkpoints(options_.out);
   }
   if (!options_.force) newest_ = newest_good_checkpoint(world_, options_.out);

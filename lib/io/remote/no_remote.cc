@@ -77,7 +77,7 @@ std::uint64_t ObjectUpload::bytes_written() const {
 std::string ObjectUpload::commit() {
   refuse_remote();
 }
-bool ObjectUpload::commit_new() {
+std::optional<std::string> ObjectUpload::commit_over(const std::string&) {
   refuse_remote();
 }
 bool ObjectUpload::differs() const {

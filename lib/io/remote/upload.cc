@@ -217,8 +217,8 @@ std::uint64_t ObjectUpload::bytes_written() const {
 std::string ObjectUpload::commit() {
   return state_->commit({}).value_or("");
 }
-bool ObjectUpload::commit_new() {
-  return state_->commit({.absent = true}).has_value();
+std::optional<std::string> ObjectUpload::commit_over(const std::string& version) {
+  return state_->commit({.absent = version.empty(), .version = version});
 }
 
 bool ObjectUpload::differs() const {

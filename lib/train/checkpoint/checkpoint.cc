@@ -130,13 +130,18 @@ std::string place_of(const std::string& target) {
 /// Throws Error unless rank 0 sees the files of all ranks.
 void check_seen(const CheckpointFiles& files, const std::string& folder) {
   std::set<std::string> seen;
-  for (const io::FolderEntry& entry : io::files_below(folder))
-    seen.insert(entry.name);
-  for (const CheckpointFiles::File& file : files.files())
-    // A listing of a bucket may be some seconds old.
-    if (!seen.contains(files.name(file)) && !io::is_file(io::join_path(folder, files.name(file))))
+  if (!io::is_bucket(folder))
+    for (const io::FolderEntry& entry : io::files_below(folder))
+      seen.insert(entry.name);
+  const auto& all = files.files();
+  io::for_each_at_once(all.size(), io::requests_at_once(folder), [&](std::size_t i) {
+    const std::string name = files.name(all[i]), path = io::join_path(folder, name);
+    // A bucket has what rank 0 wrote there.
+    if (io::is_bucket(folder) ? all[i].writer == 0 : seen.contains(name)) return;
+    if (!io::is_file(path))
       fail("rank {} wrote '{}', and rank 0 does not find it: all ranks need one file system (-o)",
-           file.writer, io::join_path(folder, files.name(file)));
+           all[i].writer, path);
+  });
 }
 
 /// Of a set of tensors where a parameter's values come from.
@@ -215,7 +220,9 @@ std::string write_checkpoint(const dist::Mesh& mesh, const std::string& run,
   const auto complete = [&] {
     if (!leader) return;
     check_seen(files, temporary);
-    io::write_file(io::join_path(temporary, "COMPLETE"), merge_lines(all));
+    const std::string listed = merge_lines(all);
+    io::write_file(io::join_path(temporary, "COMPLETE"), listed);
+    models::HeldRun::wrote(target, listed);
     if (temporary == target) return;
     io::remove_folder(target);  // only a damaged one, or one of a run that went another way
     io::rename_path(temporary, target);
