@@ -21,6 +21,7 @@
 #include "train/checkpoint/checkpoint_files.h"
 #include "train/cost/less_memory.h"
 #include "train/data/ahead_window.h"
+#include "train/data/fetch_ahead.h"
 #include "train/kind.h"
 #include "train/recipe/recipe_file.h"
 #include "train/step/training_step.h"
@@ -322,12 +323,16 @@ void check_pinned(const MemoryNeed& need, int local_ranks) {
         format_bytes(need.pinned), format_bytes(usable));
 }
 
+double reading_bytes(const Recipe& recipe, const Dataset& data, Device device) {
+  return data.device_bytes() + (device == Device::cpu ? fetch_bytes(recipe, data) : 0);
+}
+
 double memory_beside(const Recipe& recipe, const Dataset& data, Device device,
                      const dist::World& world) {
   const double communicators =
       communicator_bytes(recipe, world.size(), world.least_local_size(), device);
-  return std::max(0.0,
-                  usable_memory(device, world.local_size()) - data.device_bytes() - communicators);
+  return std::max(0.0, usable_memory(device, world.local_size()) -
+                           reading_bytes(recipe, data, device) - communicators);
 }
 
 double usable_memory(Device device, int local_ranks) {

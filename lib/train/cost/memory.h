@@ -112,9 +112,12 @@ void check_pinned(const MemoryNeed& need, int local_ranks);
 /// cuDNN's plans. On a CPU: an equal share for each of the `local_ranks` on this machine of four
 /// fifths of its memory, or of what this process's control group may use.
 double usable_memory(Device device, int local_ranks);
-/// The part of usable_memory() that is left for the model of a run: without what reading the data
-/// takes (Dataset::device_bytes()) and without communicators (train/step/parallel.h). Throws
-/// Error{usage} if the ranks cannot have the layout.
+/// What reading the data takes on `device`: Dataset::device_bytes(), and on a CPU fetch_bytes()
+/// (train/data/fetch_ahead.h).
+double reading_bytes(const Recipe& recipe, const Dataset& data, Device device);
+/// The part of usable_memory() that is left for the model of a run: without reading_bytes() and
+/// without communicators (train/step/parallel.h). Throws Error{usage} if the ranks cannot have the
+/// layout.
 double memory_beside(const Recipe& recipe, const Dataset& data, Device device,
                      const dist::World& world);
 
