@@ -195,7 +195,7 @@ int status_of(const Error& error) {
 void begin_at_least() noexcept {
   try {
     io::write_held_begin();
-  } catch (const std::exception&) {  // Nobody reads the output.
+  } catch (...) {  // Nobody reads the output. Stopped is no std::exception.
   }
 }
 

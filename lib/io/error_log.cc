@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/shown_name.h"
 #include "io/file.h"
 #include "io/folder.h"
 #include "io/growing_file.h"
@@ -53,12 +54,16 @@ std::string state_of(const std::string& path) {
 }  // namespace
 
 Fault::Fault(std::string what, std::string why, Cause sort)
-    : input(std::move(what)), message(std::move(why)), cause(sort) {}
+    : input(std::move(what)), message(std::move(why)), cause(sort) {
+  input = shown_name(input);
+}
 
 Fault::Fault(std::string what, const Error& error, Cause otherwise)
     : input(std::move(what)),
       message(error.what()),
-      cause(error.cause() == Cause::other ? otherwise : error.cause()) {}
+      cause(error.cause() == Cause::other ? otherwise : error.cause()) {
+  input = shown_name(input);
+}
 
 std::size_t held_bytes(const Fault& fault) {
   return fault.input.size() + fault.message.size();

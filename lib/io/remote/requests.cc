@@ -173,7 +173,7 @@ ObjectAnswer Requester::send(const ObjectRequest& request) {
     ObjectAnswer answer = try_once(request);
     answer.tries = retry.tries();
     if (!may_retry(request, answer) || request.despite_stop) return answer;
-    note_try(request.key, answer);
+    note_try(address(request), answer);
     // A try that sent much was no wait.
     if (answer.tries == 1 && request.body.size() > (std::size_t{1} << 20)) retry.progress();
     if (!retry.wait(answer.retry_after)) return answer;

@@ -88,6 +88,8 @@ class Requester {
   /// Sends what is ready to be sent, with the times of net_seconds().
   ObjectAnswer exchange(const ObjectRequest& request, WebRequest& sent);
   virtual bool signs() const { return false; }
+  /// What the request asks for, as messages show it.
+  virtual std::string address(const ObjectRequest& request) const { return request.key; }
 
  private:
   WebSession session_;
@@ -114,6 +116,9 @@ class S3Requester : public Requester {
  protected:
   ObjectAnswer try_once(const ObjectRequest& request) override;
   bool signs() const override { return true; }
+  std::string address(const ObjectRequest& request) const override {
+    return "s3://" + bucket_ + "/" + request.key;
+  }
 
  private:
   struct Where {

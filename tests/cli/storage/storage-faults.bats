@@ -44,6 +44,39 @@ all_under() {
   echo "$1: $((SECONDS - begin)) s"
 }
 
+@test "each program, struck five times or more and killed once, ends with the bytes of an undisturbed run" {
+  local program nth struck
+  cat >mix <<'END'
+error status=503 code=SlowDown nth=2
+reset nth=4
+lost method=PUT,POST nth=1
+truncate method=GET nth=3
+reset-body method=GET nth=5
+END
+  # A program, and the request that writes at which it is killed.
+  while read -r program nth; do
+    work_in "$program" s3://work "s3://faults/day/$program" 2
+    faults < <(strike_at "$nth" && cat mix)
+    victim "${command[@]}"
+    [ "$(asked 'any(.fault == "run")')" = true ] || { echo "$program was not killed" && cat err && return 1; }
+    struck=$(injected)
+    faults <mix
+    in_a_minute "${command[@]}" >out.txt 2>err || { echo "$program" && cat err && return 1; }
+    struck=$((struck + $(injected)))
+    [ "$struck" -ge 5 ] || { echo "$program: $struck faults" && return 1; }
+    as_wanted "faults/day/$program" "$program" killed || { echo "$program"; return 1; }
+    [ -z "$(bucket_objects uploads "faults/day/$program")" ]
+  done <<'END'
+clip 3
+caption 2
+embed 2
+shard 7
+pack 7
+train 9
+generate 2
+END
+}
+
 # bats test_tags=night
 @test "a store that is slow down, busy or broken now and then" {
   all_under busy <<'END'
@@ -83,22 +116,12 @@ END
 
 # bats test_tags=night
 @test "killed at a request that writes, and run again" {
-  local program nth writes begin=$SECONDS
-  cat >strike <<'END'
-#!/bin/sh
-exec kill -KILL -- -"$(cat victim)"
-END
-  chmod +x strike
+  local program nth begin=$SECONDS
   for program in "${programs[@]}"; do
     work_in "$program" s3://work "s3://faults/killed/$program" 2
-    writes=$(grep -c . "writes-$program" 2>/dev/null || echo 6)
-    nth=$((RANDOM % writes + 1))
-    faults <<<"run program=$PWD/strike method=PUT,POST nth=$nth"
-    rm -f victim
-    # The program waits until its group is known.
-    setsid sh -c 'echo $$ >victim; exec "$@"' sh "${command[@]}" >out.txt 2>err 3>&- &
-    wait $! || true
-    calm
+    nth=$((RANDOM % 6 + 1))
+    faults < <(strike_at "$nth")
+    victim "${command[@]}"
     no_faults
     in_a_minute "${command[@]}" >out.txt 2>err || { echo "$program, killed at $nth" && cat err && return 1; }
     as_wanted "faults/killed/$program" "$program" killed || { echo "$program, killed at $nth"; return 1; }
@@ -176,16 +199,9 @@ pace rate=300000"
   cp "$(ls raw/*.mp4 | head -1)" big/k1.mp4
   tar --format=ustar --sort=name -C big -cf big.tar .
   bucket_objects put big.tar faults/big.tar
-  cat >strike <<'END'
-#!/bin/sh
-exec kill -KILL -- -"$(cat victim)"
-END
-  chmod +x strike
   command=(vfm-shard --keep-duplicates -o s3://faults/large s3://faults/big.tar)
-  faults <<<"run program=$PWD/strike method=PUT query=partNumber= nth=2"
-  setsid sh -c 'echo $$ >victim; exec "$@"' sh "${command[@]}" >out.txt 2>err 3>&- &
-  wait $! || true
-  calm
+  faults < <(strike_at 2 query=partNumber=)
+  victim "${command[@]}"
   no_faults
   [ "$(bucket_objects uploads faults | wc -l)" -eq 1 ]
   run bucket_objects list faults/large/
