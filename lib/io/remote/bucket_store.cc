@@ -36,14 +36,14 @@ BucketStore::BucketStore(const std::string& folder) : state_(std::make_unique<St
 BucketStore::~BucketStore() = default;
 
 /// Returns which promise the store does not keep, or "". `name` is an object for the trial.
-static std::string try_conditions(BucketStore& store, const std::string& name) {
-  try {
-    if (!store.create(name, sign_of_life(1))) return "no object can be created";
-  } catch (const Error& error) {
+static std::string try_conditions(BucketStore& store, S3Client& client, const std::string& key,
+                                  const std::string& name) {
+  std::string refusal;
+  if (!client.write(key, sign_of_life(1), {.absent = true, .refusal = &refusal})) {
+    if (refusal.empty()) return "no object can be created";
     // Some stores refuse each write with a condition. Others refuse each write, and say why.
-    if (error.cause() != Cause::open) throw;
     store.write(name, sign_of_life(1));
-    return fmt::format("it refuses writes with conditions ({})", error.what());
+    return "it refuses writes with conditions (" + refusal + ")";
   }
   const std::optional<Store::Facts> first = store.facts(name);
   if (store.create(name, sign_of_life(2))) return "a second create of an object succeeds";
@@ -62,7 +62,7 @@ std::string BucketStore::broken_condition() {
   if (const auto found = known.find(store); found != known.end()) return found->second;
   remove_left_probes(*state_->client, state_->prefix);
   const std::string name = ".vfm-probe-" + S3Client::writer_name();
-  std::string broken = try_conditions(*this, name);
+  std::string broken = try_conditions(*this, *state_->client, state_->key(name), name);
   remove(name);
   if (!broken.empty())
     broken = fmt::format(
@@ -114,7 +114,8 @@ bool BucketStore::create(const std::string& name, std::string_view contents) {
 
 bool BucketStore::replace(const std::string& name, std::string_view contents,
                           const std::string& version) {
-  if (version.empty()) fail("cannot replace '{}': it has no version", state_->key(name));
+  if (version.empty())
+    fail("cannot replace '{}': it has no version", state_->client->address(state_->key(name)));
   return state_->client->write(state_->key(name), contents, {.version = version}).has_value();
 }
 

@@ -150,6 +150,7 @@ ObjectAnswer Requester::exchange(const ObjectRequest& request, WebRequest& sent)
   sent.cancelled = cancelled_of(request);
   sent.connect_seconds = std::clamp(most / 4, 0.25, 20.0);
   sent.silent_seconds = request.long_work ? most : std::clamp(most / 4, 0.25, 60.0);
+  sent.answer_seconds = most / 2;
   if (request.despite_stop) {
     sent.despite_stop = true;
     sent.seconds = 5;
@@ -173,7 +174,7 @@ ObjectAnswer Requester::send(const ObjectRequest& request) {
     ObjectAnswer answer = try_once(request);
     answer.tries = retry.tries();
     if (!may_retry(request, answer) || request.despite_stop) return answer;
-    note_try(address(request), answer);
+    note_try(shown(request.key), answer);
     // A try that sent much was no wait.
     if (answer.tries == 1 && request.body.size() > (std::size_t{1} << 20)) retry.progress();
     if (!retry.wait(answer.retry_after)) return answer;
@@ -258,8 +259,13 @@ ObjectAnswer WebRequester::try_once(const ObjectRequest& request) {
   return exchange(request, sent);
 }
 
-S3Requester::S3Requester(S3Place place, std::string bucket)
-    : place_(std::move(place)), bucket_(std::move(bucket)), region_(place_.region) {
+S3Requester::S3Requester(S3Place place, std::string bucket, std::string shown_as,
+                         std::string shown_base)
+    : place_(std::move(place)),
+      bucket_(std::move(bucket)),
+      shown_as_(std::move(shown_as)),
+      shown_base_(std::move(shown_base)),
+      region_(place_.region) {
   if (!place_.endpoint.empty()) check_http_url(place_.endpoint);
   if (!is_region(region_)) fail_usage("'{}' is no region of AWS", region_);
   if (place_.credentials) place_.credentials->check();
@@ -267,6 +273,12 @@ S3Requester::S3Requester(S3Place place, std::string bucket)
 
 bool S3Requester::signs_bodies() const {
   return place_.endpoint.starts_with("http://") && place_.credentials;
+}
+
+std::string S3Requester::shown(const std::string& key) const {
+  if (!shown_as_.empty() && key.starts_with(shown_base_))
+    return shown_as_ + key.substr(shown_base_.size());
+  return "s3://" + bucket_ + "/" + key;
 }
 
 std::string S3Requester::name() const {

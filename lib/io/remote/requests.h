@@ -70,6 +70,8 @@ class Requester {
  public:
   virtual ~Requester() = default;
 
+  /// The address of a key, for messages.
+  virtual std::string shown(const std::string& key) const { return key; }
   /// Sends the request until it succeeds, fails for good, or nothing has come for net_seconds().
   /// Throws Stopped.
   ObjectAnswer send(const ObjectRequest& request);
@@ -88,8 +90,6 @@ class Requester {
   /// Sends what is ready to be sent, with the times of net_seconds().
   ObjectAnswer exchange(const ObjectRequest& request, WebRequest& sent);
   virtual bool signs() const { return false; }
-  /// What the request asks for, as messages show it.
-  virtual std::string address(const ObjectRequest& request) const { return request.key; }
 
  private:
   WebSession session_;
@@ -102,8 +102,10 @@ class WebRequester : public Requester {
 
 class S3Requester : public Requester {
  public:
+  /// Keys that begin with `shown_base` are shown with `shown_as` instead, as the user wrote them.
   /// Throws Error{usage} if the place's endpoint is no address.
-  S3Requester(S3Place place, std::string bucket);
+  S3Requester(S3Place place, std::string bucket, std::string shown_as = "",
+              std::string shown_base = "");
 
   const std::string& bucket() const { return bucket_; }
   /// Whether x-amz-checksum-crc32c is sent with a body, otherwise Content-MD5.
@@ -112,13 +114,11 @@ class S3Requester : public Requester {
   bool signs_bodies() const;
   /// The server and the bucket, for messages and for what is asked once for each.
   std::string name() const;
+  std::string shown(const std::string& key) const override;
 
  protected:
   ObjectAnswer try_once(const ObjectRequest& request) override;
   bool signs() const override { return true; }
-  std::string address(const ObjectRequest& request) const override {
-    return "s3://" + bucket_ + "/" + request.key;
-  }
 
  private:
   struct Where {
@@ -130,7 +130,7 @@ class S3Requester : public Requester {
   bool take_clock(const ObjectAnswer& answer, bool bodyless);
 
   const S3Place place_;
-  const std::string bucket_;
+  const std::string bucket_, shown_as_, shown_base_;
   mutable std::mutex mutex_;
   std::string region_;      // guarded by mutex_
   double clock_ahead_ = 0;  // of the server's clock, guarded by mutex_

@@ -90,12 +90,13 @@ void read_remote_lines(RemoteReader& bytes, const std::function<void(const std::
 
 struct S3Client::State {
   State(const MscProfile& of, const ObjectAddress& address)
-      : requester(std::make_shared<S3Requester>(of.place, address.bucket)),
-        profile(address.profile),
-        manifest_path(of.manifest),
-        has_manifest(of.has_manifest) {
+      : profile(address.profile), manifest_path(of.manifest), has_manifest(of.has_manifest) {
     const std::size_t slash = of.base_path.find('/');
     if (slash != of.base_path.npos) base = of.base_path.substr(slash + 1) + "/";
+    std::string shown_as;
+    if (!profile.empty()) shown_as = "msc://" + profile + "/";
+    if (!profile.empty() && of.base_path.empty()) shown_as += address.bucket + "/";
+    requester = std::make_shared<S3Requester>(of.place, address.bucket, shown_as, base);
   }
 
   /// Adds what lets the server check the body, and signs it if need be. Returns its CRC32C.
@@ -123,9 +124,7 @@ struct S3Client::State {
     request.retry_conflict = condition.absent || !condition.version.empty();
   }
 
-  std::string address(const std::string& key) const {
-    return "s3://" + requester->bucket() + "/" + key;
-  }
+  std::string address(const std::string& key) const { return requester->shown(key); }
   std::optional<ObjectFacts> head(const std::string& key) const;
   /// Returns the store's time, or 0.
   double list(const std::string& prefix, bool all,
@@ -384,6 +383,10 @@ std::optional<std::string> S3Client::write(const std::string& key, std::string_v
   if (answer.succeeded()) return version_of_etag(answer.header("etag"));
   const bool gone = answer.status == 404 && !condition.version.empty();
   const bool lost = request.retry_conflict && (answer.status == 412 || gone);
+  if (!lost && condition.refusal && answer.fault.empty() && !may_succeed_later(answer.status)) {
+    *condition.refusal = fmt::format("status {} {}", answer.status, answer.error.code);
+    return std::nullopt;
+  }
   if (!lost) fail_write("write", address(key), answer);
   // An earlier try, whose answer was lost, may have written it. libcurl makes a try of its own if a
   // kept connection turns out to be closed.

@@ -46,6 +46,8 @@ struct OpenUpload {
 struct WriteCondition {
   bool absent = false;  ///< There is no object of this key.
   std::string version;  ///< The object has this version, unless empty.
+  /// If not null, gets the server's words if it refuses the write itself. It does not hold then.
+  std::string* refusal = nullptr;
 };
 
 /// One part of a multipart upload that the server has.
@@ -78,7 +80,7 @@ class S3Client {
 
   /// Returns the key of the object that `key` stands for in a manifest of MSC, or `key`.
   std::string physical(const std::string& key) const;
-  /// Returns the address of a key, for messages.
+  /// Returns the address of a key as the user writes it, for messages.
   std::string address(const std::string& key) const;
   /// The server and the bucket, for what is asked once for each.
   std::string name() const;

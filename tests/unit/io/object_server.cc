@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <sstream>
 
@@ -41,7 +42,8 @@ std::optional<std::string> read_until(int socket, std::string& held, const std::
   }
 }
 
-std::optional<ServedRequest> read_request(int socket, std::string& held) {
+std::optional<ServedRequest> read_request(int socket, std::string& held,
+                                          const std::atomic<int>& pause) {
   const auto head = read_until(socket, held, "\r\n\r\n");
   if (!head) return std::nullopt;
   std::istringstream lines(*head);
@@ -72,6 +74,7 @@ std::optional<ServedRequest> read_request(int socket, std::string& held) {
     const ssize_t count = ::read(socket, bytes, sizeof bytes);
     if (count <= 0) return std::nullopt;
     held.append(bytes, static_cast<std::size_t>(count));
+    if (pause > 0) std::this_thread::sleep_for(std::chrono::milliseconds(pause));
   }
   request.body = held.substr(0, size);
   held.erase(0, size);
@@ -154,7 +157,7 @@ void ObjectServer::accept() {
 void ObjectServer::serve(int socket) {
   std::string held;
   for (;;) {
-    const auto request = read_request(socket, held);
+    const auto request = read_request(socket, held, pause);
     if (!request) break;
     int number = 0;
     {

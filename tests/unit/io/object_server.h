@@ -39,6 +39,7 @@ class ObjectServer {
   std::function<std::optional<ServedAnswer>(const ServedRequest&, int)> before;
   /// May change the answer, after the request has had its effect.
   std::function<void(const ServedRequest&, int, ServedAnswer&)> after;
+  std::atomic<int> pause{0};  ///< Milliseconds after each 64 KiB of a body that it reads.
   std::size_t page = 3;  ///< How many names one answer to a list has.
   /// The server's time is so many seconds after 2013-05-24 00:00:00. What is written has the time
   /// `seconds_at_write`.

@@ -1,5 +1,6 @@
 // Objects of a server that are read and written, with faults of the server and the network.
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cinttypes>
 #include <cstdio>
@@ -293,6 +294,31 @@ TEST_CASE("a large object goes in parts and appears at the end") {
   third.write(more.data(), more.size());
   third.commit();
   CHECK((server.get(path + "/k") == more));
+}
+
+TEST_CASE("parts that go slowly, or whose answers come late, are sent once") {
+  ObjectServer server;
+  const std::string bucket = ObjectServer::new_bucket();
+  const std::string text = many_bytes(18'000'000);
+  ::setenv("VFM_NET_SECONDS", "2", 1);  // A quarter of it is the longest silence.
+  const auto upload = [&](const std::string& key) {
+    const int before = server.count("PUT");
+    write_object(bucket + key, text);
+    CHECK((server.get(bucket.substr(4) + key) == text));
+    return server.count("PUT") - before;
+  };
+  const int quick = upload("/quick");
+  server.pause = 8;
+  CHECK(upload("/slow") == quick);
+  server.pause = 0;
+  std::atomic<bool> first{true};
+  server.before = [&](const ServedRequest& request, int) -> std::optional<ServedAnswer> {
+    if (request.query.contains("partNumber"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(
+          request.query.at("partNumber") == "2" && first.exchange(false) ? 1500 : 700));
+    return std::nullopt;
+  };
+  CHECK(upload("/late") == quick + 1);  // One was silent for more than half of it.
 }
 
 TEST_CASE("an upload that is given up leaves nothing") {
