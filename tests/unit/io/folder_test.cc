@@ -28,6 +28,7 @@
 #include "io/process_name.h"
 #include "io/remote/bucket_store.h"
 #include "io/remote/remote_file.h"
+#include "support/heard_log.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -364,8 +365,11 @@ TEST_CASE("a lock that nobody renews is taken over, and who lost it ends its run
   BucketStore store(bucket.address);
   store.write(".vfm-lock", R"({"host":"other","pid":1,"machine":"m","number":7})");
   const auto begin = std::chrono::steady_clock::now();
+  const HeardLog told;
   {
     const FolderLock lock = lock_folder(bucket.address, {.beat = 0.05, .patience = 0.5});
+    CHECK_THAT(HeardLog::text(),
+               Contains("'" + bucket.address + "' is locked by process 1 of 'other'"));
     CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(500));
     store.write(".vfm-lock", "another program's");
     for (int i = 0; i < 200 && !run_ends(); ++i)
