@@ -223,7 +223,7 @@ TEST_CASE("a cache that cannot be written fails a later read") {
   std::filesystem::remove_all(folder / "cache");
   const auto read_on = [&] {
     for (std::uint64_t block = 1; block < 1000; ++block) {
-      CHECK(reads_right(object, {{block * kCacheBlock, 10}}));
+      if (!reads_right(object, {{block * kCacheBlock, 10}})) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
   };
