@@ -115,14 +115,7 @@ std::string not_empty(const std::string& name) {
 }
 
 std::string not_file(const std::string& name) {
-  if (io::is_bucket(name)) {
-    try {
-      io::address_of(name);
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
-  }
+  if (io::is_bucket(name)) return "";
   if (io::is_remote(name))
     return "nothing can be written at '" + shown_name(name) + "'; name a path, or s3://";
   std::error_code error;

@@ -327,7 +327,7 @@ fails_with() {
   [ "$status" -eq 2 ]
   [[ "$output" != *'"kind":"end"'* ]]
   # Nobody reads the output.
-  { sleep 0.2; vfm-shard -o /proc/none <m.jsonl 2>err; echo $? >status; } | true
+  { sleep 0.2; vfm-shard -o /proc/none <m.jsonl 2>err || echo $? >status; } | true
   [ "$(<status)" -eq 1 ]
   grep -q "'/proc/none'" err
   for signal in TERM KILL; do

@@ -1,6 +1,7 @@
 // Bodies for a build without libcurl or OpenSSL: every address is refused.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
+#include "base/shown_name.h"
 #include "io/remote/address.h"
 #include "io/remote/bucket_store.h"
 #include "io/remote/remote_file.h"
@@ -14,7 +15,7 @@ namespace {
   fail_usage(
       "'{}' cannot be read or written: this build has no libcurl or no OpenSSL; build it "
       "with -Dcurl=enabled",
-      address);
+      shown_name(address));
 }
 [[noreturn]] void refuse_remote() {
   refuse_remote("s3://");

@@ -81,7 +81,7 @@ fails_with() {
 403 AccessDenied
 END
   faults <<<'error status=503 code=SlowDown'
-  fails_with 1 "'s3://work/a.mp4', try 1: status 503" vfm-clip -v shots s3://work/a.mp4
+  fails_with 1 "'s3://work/a.mp4', try 1: status 503" vfm-clip shots -v s3://work/a.mp4
   faults <<<'error status=403 code=AccessDenied'
   fails_with 1 AccessDenied vfm-clip shots s3://work/a.mp4
   [ "$(injected)" -le 2 ] # it is not tried again
