@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <omp.h>
+#include <signal.h>
 
 #include <memory>
 #include <optional>
@@ -12,6 +13,8 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/save_at_term.h"
+#include "base/stop.h"
 #include "dist/together.h"
 #include "io/atomic_file.h"
 #include "io/folder_lock.h"
@@ -32,6 +35,7 @@
 #include "train/state/next_stage.h"
 #include "train/step/folder_validations.h"
 #include "train/step/trainer.h"
+#include "train/stop_file.h"
 
 namespace vfm::train {
 namespace {
@@ -64,6 +68,8 @@ class Run {
   void finish_step(const StepResult& result);
   /// Returns the number of samples that could not be read.
   long end();
+  /// True if SIGTERM ended it before its last step.
+  bool ended_by_term() const { return by_term_; }
   /// Of a run that a signal ends.
   void say_stopped() const {
     if (leader() && trainer_)
@@ -108,7 +114,9 @@ class Run {
   RunLog log_;
   models::Origin init_;                          // what load_initial() remembers
   Json stages_ = Json::array();                  // those before this one (train/state/next_stage.h)
+  std::optional<StopFile> stop_file_;            // on rank 0
   bool due_ = false, ended_ = false;             // a checkpoint; the run
+  bool by_term_ = false;
   std::string newest_;                           // checkpoint
   std::map<std::string, std::string> failures_;  // of all ranks, on rank 0
 };
@@ -135,6 +143,7 @@ void Run::start() {
   if (!validation_->empty() && first_step() > 0 && trainer_->state().step == first_step())
     validate();
   log_.start(*trainer_);
+  if (leader()) stop_file_.emplace(options_.out);
   progress_.start("steps", static_cast<std::uint64_t>(
                                std::max<std::int64_t>(0, last_step() - trainer_->state().step)));
   if (trainer_->state().step >= last_step() && options_.synthetic.empty()) {
@@ -157,6 +166,7 @@ void Run::say_failures() {
 void Run::finish_step(const StepResult& result) {
   const std::int64_t step = trainer_->state().step, steps = last_step();
   ended_ = result.wind_up || step == steps;
+  by_term_ = result.term && step < steps;
   log(result);
   if (!validation_->empty() && (step % recipe_.validation.every == 0 || step == steps)) validate();
   if (result.stop) throw Stopped();
@@ -177,6 +187,9 @@ long Run::end() {
   }
   if (leader() && !options_.report.empty())
     write_training_report(options_, recipe_, stages_, *trainer_, validation_->first());
+  if (stop_file_) stop_file_->obeyed();
+  if (leader() && !by_term_ && trainer_->state().step < last_step())
+    log_info("asked to end: saved after step {} of {}", trainer_->state().step, last_step());
   return std::stol(dist::broadcast(world_, std::to_string(failures_.size())));
 }
 
@@ -400,6 +413,21 @@ void Run::collect_failures() {
   }
 }
 
+/// Makes all steps. SIGTERM saves meanwhile; before there is nothing to save.
+void make_steps(Run& run) {
+  const SaveAtTerm saves;
+  while (run.next_step()) {
+    StepResult result;
+    try {
+      result = run.trainer().train_step();
+    } catch (const Error&) {
+      run.say_failures();
+      throw;
+    }
+    run.finish_step(result);
+  }
+}
+
 }  // namespace
 
 long run(const RunOptions& options, dist::World& world, io::ManifestWriter& manifest,
@@ -409,17 +437,11 @@ long run(const RunOptions& options, dist::World& world, io::ManifestWriter& mani
   Run run(options, world, manifest, progress);
   try {
     run.start();
-    while (run.next_step()) {
-      StepResult result;
-      try {
-        result = run.trainer().train_step();
-      } catch (const Error&) {
-        run.say_failures();
-        throw;
-      }
-      run.finish_step(result);
-    }
-    return run.end();
+    make_steps(run);
+    const long failures = run.end();
+    if (!run.ended_by_term()) return failures;
+    request_stop(SIGTERM);
+    throw Stopped();
   } catch (const Stopped&) {
     run.say_stopped();
     throw;

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/save_at_term.h"
 #include "base/stop.h"
 #include "tensor/device.h"
 #include "train/cost/memory.h"
@@ -23,10 +24,14 @@ namespace {
 
 /// Sums over ranks of what each knows alone.
 void reduce_result(dist::World& world, StepResult& result) {
-  std::array<double, 7> sums = {result.loss.image_sum,      result.loss.image_elements,
-                                result.loss.video_sum,      result.loss.video_elements,
-                                stop_requested() ? 1.0 : 0, wind_up_requested() ? 1.0 : 0,
-                                result.own_read_bytes};
+  std::array<double, 8> sums = {result.loss.image_sum,
+                                result.loss.image_elements,
+                                result.loss.video_sum,
+                                result.loss.video_elements,
+                                stop_requested() ? 1.0 : 0,
+                                wind_up_requested() ? 1.0 : 0,
+                                result.own_read_bytes,
+                                term_requested() ? 1.0 : 0};
   world.all_reduce_sum(std::span<double>(sums));
   result.loss = {.image_sum = sums[0],
                  .image_elements = sums[1],
@@ -35,6 +40,7 @@ void reduce_result(dist::World& world, StepResult& result) {
   result.stop = sums[4] > 0;
   result.wind_up = sums[5] > 0;
   result.read_bytes = sums[6];
+  result.term = sums[7] > 0;
 }
 
 /// What all ranks have memory for: backward repeats the exchanges of what it computes again, so

@@ -40,6 +40,7 @@ struct StepResult {
   bool skipped = false;   ///< the gradient was not finite; the weights did not change
   bool stop = false;      ///< some rank was asked to stop at once (base/stop.h)
   bool wind_up = false;   ///< some rank was asked to save and end
+  bool term = false;      ///< by SIGTERM (base/save_at_term.h)
   double flops = 0;       ///< of the model's products, forward and backward, without recomputation
   double read_bytes = 0;  ///< bytes of samples, from files; bytes that ranks share count once
   double data_seconds = 0;    ///< time that this rank waited for its batches
