@@ -69,6 +69,10 @@ rank_pid() {
   [ -z "$(grep '^vfm-train: ' err | sort | uniq -d)" ]
   grep -q "^vfm-train: goes on after step" err
   grep -q "^vfm-train: asked to end: saved after step" err
+  # The slowest rank and its host, also for TensorBoard.
+  jq -se --arg host "$(hostname)" 'all(.[]; .busy_seconds.host == $host)' run/timing.jsonl
+  "$BATS_TEST_DIRNAME/read-events" "$(printf '%s\n' run/events.* | tail -n 1)" |
+    jq -se 'any(.[]; .tag == "timing/slowest_rank" and (.text | test("^rank [01] on host .*: busy ")))'
 }
 
 # groups CASE: the program of tests/unit/dist/mpi_groups.cc on four ranks.
