@@ -64,9 +64,9 @@ struct RunOptions {
 /// Trains up to recipe.train.steps, from the beginning or from RUN's newest good checkpoint. Rank 0
 /// writes one manifest record a checkpoint when the checkpoint is durable. A run that is already at
 /// its end writes the record of its last checkpoint. After SIGUSR1 (base/stop.h), or when RUN/stop
-/// is there, it saves at the end of the step and returns. After SIGTERM it saves and throws Stopped.
-/// Returns the number of samples that could not be read. Throws Error{usage} if recipe, data and
-/// what is in RUN do not fit, and Stopped after another signal to stop.
+/// is there, it saves at the end of the step and returns. After SIGTERM it saves and throws
+/// Stopped. Returns the number of samples that could not be read. Throws Error{usage} if recipe,
+/// data and what is in RUN do not fit, and Stopped after another signal to stop.
 long run(const RunOptions& options, dist::World& world, io::ManifestWriter& manifest,
          Progress& progress);
 

@@ -2,8 +2,8 @@
 //
 // A file is a sequence of TFRecords: length, masked CRC-32C of the length, data, masked CRC-32C of
 // the data. Each holds an Event message of tensorflow/core/util/event.proto, encoded by hand, as
-// only a few fields are needed. Each start of the program writes a new file, as TensorBoard expects.
-// A resumed run first marks the step from which earlier files are void (SessionLog START).
+// only a few fields are needed. Each start of the program writes a new file, as TensorBoard
+// expects. A resumed run first marks the step from which earlier files are void (SessionLog START).
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

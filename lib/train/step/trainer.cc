@@ -24,14 +24,10 @@ namespace {
 
 /// Sums over ranks of what each knows alone.
 void reduce_result(dist::World& world, StepResult& result) {
-  std::array<double, 8> sums = {result.loss.image_sum,
-                                result.loss.image_elements,
-                                result.loss.video_sum,
-                                result.loss.video_elements,
-                                stop_requested() ? 1.0 : 0,
-                                wind_up_requested() ? 1.0 : 0,
-                                result.own_read_bytes,
-                                term_requested() ? 1.0 : 0};
+  std::array<double, 8> sums = {result.loss.image_sum,      result.loss.image_elements,
+                                result.loss.video_sum,      result.loss.video_elements,
+                                stop_requested() ? 1.0 : 0, wind_up_requested() ? 1.0 : 0,
+                                result.own_read_bytes,      term_requested() ? 1.0 : 0};
   world.all_reduce_sum(std::span<double>(sums));
   result.loss = {.image_sum = sums[0],
                  .image_elements = sums[1],
