@@ -171,6 +171,8 @@ void Run::finish_step(const StepResult& result) {
   if (!validation_->empty() && (step % recipe_.validation.every == 0 || step == steps)) validate();
   if (result.stop) throw Stopped();
   due_ = due_ || ended_ || step % recipe_.train.checkpoint_every == 0;
+  const std::int64_t every = recipe_.train.compare_every;
+  if (every > 0 && (due_ || step % every == 0)) trainer_->compare_replicas();
   if (due_) save();
 }
 

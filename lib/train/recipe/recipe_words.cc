@@ -247,6 +247,10 @@ constexpr ConstantWords kWords[] = {
     {"train.checkpoint_every", "steps", "Steps between checkpoints."},
     {"train.keep", "checkpoints", "How many of the newest checkpoints are kept."},
     {"train.log_every", "steps", "Steps between lines of the logs."},
+    {"train.compare_every", "steps",
+     "Steps after which ranks that should have the same weights and state compare them; also "
+     "before each checkpoint. If a rank differs, a message names it and its host, and the run "
+     "ends. 0: never."},
     {"train.setup_limit", "seconds",
      "How long a rank waits for other ranks before the first step. After this time a message names "
      "the lost or slow rank and its host, and the run ends. 0: no limit."},

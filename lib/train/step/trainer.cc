@@ -17,6 +17,7 @@
 #include "train/cost/memory.h"
 #include "train/kind.h"
 #include "train/recipe/recipe_file.h"
+#include "train/state/replicas.h"
 #include "train/step/schedule.h"
 
 namespace vfm::train {
@@ -174,6 +175,15 @@ std::vector<OtherState> Trainer::other_states() const {
   for (std::size_t i = 1; i < step_.networks().size(); ++i)
     others.push_back({step_.networks()[i].name, step_.networks()[i].optimizer});
   return others;
+}
+
+void Trainer::compare_replicas() const {
+  const std::vector<OtherNetwork> others = objective().others();
+  std::vector<NetworkState> networks = {{&objective().frozen(), nullptr}};
+  for (std::size_t i = 0; i < step_.networks().size(); ++i)
+    networks.push_back({i == 0 ? &objective().parameters() : others[i - 1].parameters,
+                        &step_.networks()[i].optimizer});
+  train::compare_replicas(parallel_.mesh(), networks);
 }
 
 void Trainer::swap_ema() {

@@ -87,6 +87,9 @@ class Trainer {
   /// Optimizer::swap_ema() on all ranks. A collective.
   void swap_ema();
   const Objective& objective() const { return step_.objective(); }
+  /// Throws Error if ranks that should have the same weights and state differ
+  /// (train/state/replicas.h). A collective.
+  void compare_replicas() const;
   /// The networks after the first, for a checkpoint.
   std::vector<OtherState> other_states() const;
   /// The optimizer of the states of the first network. After writing its parameters call
