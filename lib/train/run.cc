@@ -179,7 +179,7 @@ void Run::finish_step(const StepResult& result) {
 long Run::end() {
   world_.section("checkpoint", recipe_.train.checkpoint_limit);  // rank 0 may write a report
   if (trainer_->state().skips_in_row > 0 && trainer_->state().step >= last_step())
-    fail("the gradient was not finite in the last {}: {}, start over with a lower one",
+    fail("the last {} were skipped: {}, start over with a lower one",
          counted(trainer_->state().skips_in_row, "step"),
          describe_setting(recipe_, "optimizer.lr"));
   collect_failures();
@@ -274,6 +274,7 @@ void Run::begin_stage() {
     check_last_step(state.step, recipe_);
   });
   if (!earlier.same_data) state.of_sources.clear();
+  state.recent = {};
   stages_ = earlier.stages;
   state.first_step = first_step();
   data_->settle(world_, {});
@@ -316,7 +317,13 @@ void Run::make_trainer() {
 
 void Run::log(const StepResult& result) {
   const RunState& state = trainer_->state();
-  if (result.skipped && leader())
+  if (result.spike && leader())
+    log_warning(
+        "step {}: loss {:.4g} and gradient norm {:.4g} are a spike, the update is skipped "
+        "({})",
+        state.step, result.loss.mean(), result.gradient_norm,
+        describe_setting(recipe_, "train.skip_spikes"));
+  else if (result.skipped && leader())
     log_warning("step {}: the gradient is not finite, the update is skipped", state.step);
   log_.add(result);
   progress_.note(log_.note(result, state, last_step()));
@@ -366,8 +373,7 @@ Json Run::train_json() const {
 void Run::save() {
   if (trainer_->state().skips_in_row > 0) {
     if (leader())
-      log_warning("step {}: no checkpoint while the gradient is not finite",
-                  trainer_->state().step);
+      log_warning("step {}: no checkpoint while steps are skipped", trainer_->state().step);
     return;
   }
   due_ = false;

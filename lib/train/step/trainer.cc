@@ -23,9 +23,10 @@
 namespace vfm::train {
 namespace {
 
-/// Sums over ranks of what each knows alone.
-void reduce_result(dist::World& world, StepResult& result) {
-  std::array<double, 8> sums = {result.loss.image_sum,      result.loss.image_elements,
+/// Sums over ranks of what each knows alone, and the mean of `squares`, which is the same on all
+/// unless one computes wrongly: afterwards all agree on it.
+void reduce_result(dist::World& world, StepResult& result, double& squares) {
+  std::array<double, 9> sums = {result.loss.image_sum,      result.loss.image_elements,
                                 result.loss.video_sum,      result.loss.video_elements,
                                 stop_requested() ? 1.0 : 0, wind_up_requested() ? 1.0 : 0,
                                 result.own_read_bytes,      term_requested() ? 1.0 : 0};
@@ -38,6 +39,7 @@ void reduce_result(dist::World& world, StepResult& result) {
   result.wind_up = sums[5] > 0;
   result.read_bytes = sums[6];
   result.term = sums[7] > 0;
+  squares = sums[8];
 }
 
 /// What all ranks have memory for: backward repeats the exchanges of what it computes again, so
@@ -59,6 +61,7 @@ Json RunState::to_json() const {
                {"block", data.block}, {"pack", data.pack}};
   if (!of_sources.empty()) json["folder_samples"] = of_sources;
   if (!other_updates.empty()) json["other_updates"] = other_updates;
+  if (!recent.empty()) json["recent"] = recent.to_json();
   return json;
 }
 
@@ -79,6 +82,7 @@ RunState RunState::from_json(const Json& value, std::string_view what) {
       if (!updates.is_number_integer()) fail("'other_updates' in {} must be whole numbers", what);
       state.other_updates.push_back(updates.get<std::int64_t>());
     }
+  if (value.contains("recent")) state.recent = RecentSteps::from_json(value["recent"], what);
   state.data.epoch = static_cast<std::uint32_t>(need_integer(value, "epoch", what));
   state.data.block = static_cast<std::uint64_t>(need_integer(value, "block", what));
   state.data.pack = static_cast<std::uint64_t>(need_integer(value, "pack", what));
@@ -120,7 +124,9 @@ StepResult Trainer::train_step(bool update) {
   step_.sum();
   for (const std::unique_ptr<Batch>& batch : data.batches)
     if (batch) result.loss += objective().loss(*batch);
-  reduce_result(parallel_.world(), result);
+  const double spike = recipe_.train.skip_spikes;
+  double squares = spike > 0 && update ? step_.squares() : 0;
+  reduce_result(parallel_.world(), result, squares);
   if (result.loss.elements() == 0)
     fail("none of the samples of step {} could be read", state_.step + 1);
   if (!update) return result;
@@ -128,8 +134,14 @@ StepResult Trainer::train_step(bool update) {
   result.learning_rate = learning_rate(recipe_.optimizer, recipe_.schedule,
                                        state_.step - state_.first_step, recipe_.train.steps);
   // What is not finite in the loss is not finite in the gradient either.
-  result.gradient_norm = step_.update(result.learning_rate, 1 / result.loss.elements());
-  result.skipped = !std::isfinite(result.gradient_norm);
+  const double loss = result.loss.mean(), factor = 1 / result.loss.elements(),
+               norm = std::sqrt(squares) * factor;
+  result.spike = spike > 0 && state_.recent.is_spike(loss, norm, spike);
+  if (result.spike) step_.skip();
+  result.gradient_norm = result.spike ? norm : step_.update(result.learning_rate, factor);
+  result.skipped = result.spike || !std::isfinite(result.gradient_norm);
+  if (spike == 0) state_.recent = {};
+  if (spike > 0 && !result.skipped) state_.recent.add(loss, norm);
 
   ++state_.step;
   state_.updates = step_.optimizer().updates;
@@ -144,8 +156,9 @@ StepResult Trainer::train_step(bool update) {
   state_.data = data.plan.after;
   if (state_.skips_in_row > recipe_.optimizer.max_skips)
     fail(
-        "the gradient was not finite in {} in a row, up to step {}: {}, start over with a "
-        "lower one; the last checkpoint is from before these steps",
+        "the gradient was {} in {} in a row, up to step {}: {}, start over with a lower one; the "
+        "last checkpoint is from before these steps",
+        result.spike ? "a spike, or not finite," : "not finite",
         counted(state_.skips_in_row, "step"), state_.step,
         describe_setting(recipe_, "optimizer.lr"));
   return result;

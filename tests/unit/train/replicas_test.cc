@@ -82,9 +82,10 @@ TEST_CASE("replicas: one bit of one rank is found, with the rank, its host and t
   const ParallelCase three = {"dit", 3, ""};
   for (const int rank : {0, 2}) {
     const std::string words = compared(three, weight_of(rank));
-    CHECK(words.starts_with(fmt::format("rank {0} on host thread {0} has another '{1}' than rank "
-                                        "{2} on host thread {2} that should have the same",
-                                        rank, name, rank == 0 ? 1 : 0)));
+    CHECK(
+        words.starts_with(fmt::format("rank {0} on host thread {0} has another '{1}' than rank "
+                                      "{2} on host thread {2} that should have the same",
+                                      rank, name, rank == 0 ? 1 : 0)));
   }
   // A moment, and the average.
   CHECK(compared(three, [](Trainer& trainer, int rank) {
@@ -101,11 +102,9 @@ TEST_CASE("replicas: one bit of one rank is found, with the rank, its host and t
 }
 
 TEST_CASE("replicas: parts are compared with the same parts, and a shared state with its copies") {
-  CHECK(compared({"dit", 6, "parallel: {tp: 2}\ndata: {packs: 3}"},
-                 [](Trainer& trainer, int rank) {
-                   if (rank == 3) flip(first_part(trainer.objective().parameters()).value);
-                 })
-            .starts_with("rank 3 on host thread 3 has another '"));
+  CHECK(compared({"dit", 6, "parallel: {tp: 2}\ndata: {packs: 3}"}, [](Trainer& trainer, int rank) {
+          if (rank == 3) flip(first_part(trainer.objective().parameters()).value);
+        }).starts_with("rank 3 on host thread 3 has another '"));
   const ParallelCase shared = {"dit", 6, "parallel: {shard: optimizer, replicate: 3}"};
   CHECK(compared(shared, [](Trainer& trainer, int rank) {
           if (rank == 4) flip(trainer.optimizer().state("adam_m").tensors[5]);
