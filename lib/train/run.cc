@@ -25,6 +25,7 @@
 #include "train/checkpoint/generation_facts.h"
 #include "train/cost/memory.h"
 #include "train/data/blend.h"
+#include "train/data/skipped_samples.h"
 #include "train/kind.h"
 #include "train/plan/tp_chunks.h"
 #include "train/recipe/recipe_file.h"
@@ -39,6 +40,8 @@
 
 namespace vfm::train {
 namespace {
+
+constexpr const char* kSkippedSamples = "skipped_samples";  // in train.json
 
 class Run {
  public:
@@ -88,6 +91,7 @@ class Run {
   void resume(const std::string& folder, const std::string& train_text);
   void take_over(const std::string& folder, const Json& train, const RunState& state,
                  Tables tables);
+  void settle_data(const Json& train);
   void make_trainer();
   void begin();
   void begin_stage();
@@ -119,6 +123,7 @@ class Run {
   bool by_term_ = false;
   std::string newest_;                           // checkpoint
   std::map<std::string, std::string> failures_;  // of all ranks, on rank 0
+  std::vector<std::string> skipped_;             // keys of --skip-samples, on rank 0
 };
 
 /// What is refused before there is anything of the run.
@@ -243,7 +248,7 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
     check_packing(train, options_.out);
   });
   stages_ = earlier_stages(train);
-  data_->settle(world_, train);
+  settle_data(train);
   make_trainer();
   RunState state = RunState::from_json(train["state"], what);
   state.first_step = first_step();
@@ -277,7 +282,7 @@ void Run::begin_stage() {
   state.recent = {};
   stages_ = earlier.stages;
   state.first_step = first_step();
-  data_->settle(world_, {});
+  settle_data({});
   make_trainer();
   take_over(earlier.checkpoint, earlier.train, state, Tables::may_be_longer);
   if (!leader()) return;
@@ -292,7 +297,7 @@ void Run::begin_stage() {
 
 /// A new run.
 void Run::begin() {
-  data_->settle(world_, {});
+  settle_data({});
   make_trainer();
   if (options_.init.empty()) return;
   const auto &frozen = trainer_->objective().frozen(), &own = trainer_->shards().states();
@@ -300,6 +305,33 @@ void Run::begin() {
   if (leader()) say_begins(options_, recipe_, *data_);
   trainer_->optimizer().restart_ema();
   trainer_->shards().gather();
+}
+
+/// Settles the data; `train` is the train.json of a run that goes on, or null. What is left out
+/// then stays out, unless --skip-samples says otherwise.
+void Run::settle_data(const Json& train) {
+  data_->settle(world_, train);
+  std::vector<std::size_t> samples;
+  on_all_ranks(world_, [&] {
+    if (!leader()) return;
+    if (train.is_object()) skipped_ = train.value(kSkippedSamples, skipped_);
+    if (!options_.skip_samples.empty()) {
+      std::vector<std::string> given = read_skipped(options_.skip_samples);
+      if (train.is_object() && given != skipped_)
+        log_warning(
+            "--skip-samples names {}, and '{}' has left out {} up to here: others are "
+            "trained on now",
+            counted(std::ssize(given), "sample"), options_.out, skipped_.size());
+      skipped_ = std::move(given);
+    }
+    samples = find_samples(*data_, skipped_);
+    if (samples.empty() && !skipped_.empty() && !options_.skip_samples.empty())
+      fail_usage("'{}' has {}, and none is that of a sample of the data, such as '{}'",
+                 options_.skip_samples, counted(std::ssize(skipped_), "key"), data_->entry(0).key);
+    if (!skipped_.empty()) log_info("{} left out", counted(std::ssize(samples), "sample"));
+  });
+  const std::string told = dist::broadcast(world_, dump_json(Json(samples)));
+  data_->leave_out(parse_json(told, "samples to leave out").get<std::set<std::size_t>>());
 }
 
 /// Says what it does not keep.
@@ -361,6 +393,7 @@ Json Run::train_json() const {
   train.update({{"data_fingerprint", data_->fingerprint()},
                 {"log", log_.sums.to_json()},
                 {"errors", errors}});
+  if (!skipped_.empty()) train[kSkippedSamples] = skipped_;
   if (data_->tells_repeats())
     for (const DataSource& source : data_->sources())
       train[kNamedKeys].push_back(source.name);

@@ -53,6 +53,9 @@ struct RunOptions {
   std::string earlier;
   models::ModelFacts base;  ///< facts of the model in `init` or `earlier`, from read_beginning()
   std::string out;          ///< RUN; created if it does not exist
+  /// File of keys of samples to leave out (train/data/skipped_samples.h). "": a run that goes on
+  /// leaves out what it left out before.
+  std::string skip_samples;
   bool force = false;       ///< forget what is in RUN and start over
   int threads = 0;          ///< threads of this rank; 0: as OpenMP decides
   int local_ranks = 1;      ///< for training_cost(): ranks on this machine, which share its memory

@@ -15,6 +15,7 @@
 #include "base/stop.h"
 #include "tensor/device.h"
 #include "train/cost/memory.h"
+#include "train/data/skipped_samples.h"
 #include "train/kind.h"
 #include "train/recipe/recipe_file.h"
 #include "train/state/replicas.h"
@@ -267,7 +268,7 @@ Trainer::StepData Trainer::build(ReadStep step) {
       if (!shared) data.read_bytes += static_cast<double>(one.sample.read_bytes);
       if (one.failure.empty())
         samples.push_back({std::move(one.sample), pack.place + i, pack.came_before(i)});
-      else
+      else if (one.failure != kLeftOut)
         data.failures.emplace_back(one.sample.key, one.failure);
     }
     flops += pack.flops;

@@ -116,6 +116,18 @@ begin() {
   grep -qE 'asked to end: saved after step [0-9]+ of 100000$' err
 }
 
+@test "spikes are skipped, and a run that goes on skips the same" {
+  prepare
+  spikes=(schedule.shape=constant train.log_every=1 train.skip_spikes=1.5 optimizer.max_skips=50)
+  train whole train.steps=140 "${spikes[@]}" >/dev/null 2>err
+  grep -qE "step [0-9]+: loss [0-9.e+-]+ and gradient norm [0-9.e+-]+ are a spike, the update is skipped \('train.skip_spikes' is 1.5\)" err
+  [ "$(jq -s 'map(.skipped // 0) | add' whole/metrics.jsonl)" = "$(grep -c 'are a spike' err)" ]
+  train parts train.steps=110 "${spikes[@]}" >/dev/null 2>&1
+  train parts train.steps=140 "${spikes[@]}" >/dev/null 2>&1
+  cmp whole/metrics.jsonl parts/metrics.jsonl
+  diff <(run_hash whole | grep 140/) <(run_hash parts | grep 140/)
+}
+
 @test "a run that a signal ends says what is lost, and the same command where it goes on" {
   prepare
   # stop FILE [SETTING...]: it, once that file is there.
