@@ -454,21 +454,6 @@ void Run::collect_failures() {
   }
 }
 
-/// Makes all steps. SIGTERM saves meanwhile; before there is nothing to save.
-void make_steps(Run& run) {
-  const SaveAtTerm saves;
-  while (run.next_step()) {
-    StepResult result;
-    try {
-      result = run.trainer().train_step();
-    } catch (const Error&) {
-      run.say_failures();
-      throw;
-    }
-    run.finish_step(result);
-  }
-}
-
 }  // namespace
 
 long run(const RunOptions& options, dist::World& world, io::ManifestWriter& manifest,
@@ -478,7 +463,19 @@ long run(const RunOptions& options, dist::World& world, io::ManifestWriter& mani
   Run run(options, world, manifest, progress);
   try {
     run.start();
-    make_steps(run);
+    {
+      const SaveAtTerm saves;  // before there is nothing to save
+      while (run.next_step()) {
+        StepResult result;
+        try {
+          result = run.trainer().train_step();
+        } catch (const Error&) {
+          run.say_failures();
+          throw;
+        }
+        run.finish_step(result);
+      }
+    }
     const long failures = run.end();
     if (!run.ended_by_term()) return failures;
     request_stop(SIGTERM);

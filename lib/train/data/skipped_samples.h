@@ -13,7 +13,7 @@
 
 namespace vfm::train {
 
-/// The failure of a sample that was left out so, which is not reported (train/data/shared_samples.h).
+/// The failure of a sample that was left out so (train/data/shared_samples.h); it is not reported.
 inline constexpr std::string_view kLeftOut = "left out by --skip-samples";
 
 /// The keys that a file names, sorted, each once. A line is a key, or a record of errors.jsonl.

@@ -55,7 +55,7 @@ Copies copies_of(std::span<const NetworkState> networks) {
   return copies;
 }
 
-std::string hash_of(const Tensor& tensor) {
+std::string tensor_hash(const Tensor& tensor) {
   const Tensor here = tensor.to(Device::cpu);
   return Hasher().update(here.raw(), here.bytes()).hex64();
 }
@@ -66,10 +66,11 @@ std::vector<std::string> hashes_of(const std::vector<Copy>& copies) {
 #pragma omp parallel for schedule(dynamic)
   for (std::int64_t i = 0; i < count; ++i) {
     const auto index = static_cast<std::size_t>(i);
-    if (copies[index].tensor.device() == Device::cpu) hashes[index] = hash_of(copies[index].tensor);
+    if (copies[index].tensor.device() == Device::cpu)
+      hashes[index] = tensor_hash(copies[index].tensor);
   }
   for (std::size_t i = 0; i < copies.size(); ++i)  // what a GPU refuses is thrown
-    if (hashes[i].empty()) hashes[i] = hash_of(copies[i].tensor);
+    if (hashes[i].empty()) hashes[i] = tensor_hash(copies[i].tensor);
   return hashes;
 }
 
