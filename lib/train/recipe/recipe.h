@@ -84,7 +84,9 @@ struct TrainRecipe {
   std::int64_t steps = 10000;
   std::uint64_t seed = 0;
   std::int64_t checkpoint_every = 500;
-  int keep = 2;  ///< newest checkpoints to keep
+  double checkpoint_minutes = 0;  ///< most between checkpoints; 0: as long as the steps take
+  int keep = 2;                   ///< newest checkpoints to keep
+  std::int64_t keep_every = 0;    ///< checkpoints of multiples of so many steps stay; 0: none
   std::int64_t log_every = 10;
   /// Seconds that a rank waits for others before the run ends (dist/world.h); 0: without limit.
   double setup_limit = 1800, step_limit = 600, checkpoint_limit = 1800;

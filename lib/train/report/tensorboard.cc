@@ -120,7 +120,7 @@ EventWriter::EventWriter(std::pair<io::GrowingFile, io::File> created, std::int6
     put_int(session, kStatus, kStart);
     bytes += event(first_step, kSessionLog, session);
   }
-  file_.write_all(bytes.data(), bytes.size());
+  file_.add(bytes);
 }
 
 void EventWriter::scalars(std::int64_t step,
@@ -133,7 +133,7 @@ void EventWriter::scalars(std::int64_t step,
     put_bytes(summary, kValue, value);
   }
   const std::string bytes = event(step, kSummary, summary);
-  file_.write_all(bytes.data(), bytes.size());
+  file_.add(bytes);
 }
 
 }  // namespace vfm::train

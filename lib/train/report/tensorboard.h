@@ -16,6 +16,7 @@
 
 #include "io/file.h"
 #include "io/growing_file.h"
+#include "train/report/whole_appends.h"
 
 namespace vfm::train {
 
@@ -40,7 +41,7 @@ class EventWriter {
   EventWriter(std::pair<io::GrowingFile, io::File> created, std::int64_t first_step);
 
   io::GrowingFile place_;
-  io::File file_;
+  WholeAppends file_;
 };
 
 }  // namespace vfm::train

@@ -23,10 +23,11 @@ namespace {
 
 /// Sums over ranks of what each knows alone.
 void reduce_result(dist::World& world, StepResult& result) {
-  std::array<double, 7> sums = {result.loss.image_sum,      result.loss.image_elements,
-                                result.loss.video_sum,      result.loss.video_elements,
-                                stop_requested() ? 1.0 : 0, wind_up_requested() ? 1.0 : 0,
-                                result.own_read_bytes};
+  std::array<double, 10> sums = {result.loss.image_sum,      result.loss.image_elements,
+                                 result.loss.video_sum,      result.loss.video_elements,
+                                 stop_requested() ? 1.0 : 0, wind_up_requested() ? 1.0 : 0,
+                                 result.own_read_bytes,      result.save.done,
+                                 result.save.failed,         result.save.due};
   world.all_reduce_sum(std::span<double>(sums));
   result.loss = {.image_sum = sums[0],
                  .image_elements = sums[1],
@@ -35,6 +36,7 @@ void reduce_result(dist::World& world, StepResult& result) {
   result.stop = sums[4] > 0;
   result.wind_up = sums[5] > 0;
   result.read_bytes = sums[6];
+  result.save = {.done = sums[7], .failed = sums[8], .due = sums[9]};
 }
 
 /// What all ranks have memory for: backward repeats the exchanges of what it computes again, so
@@ -111,6 +113,7 @@ StepResult Trainer::train_step(bool update) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.flops = data.plan.flops;
   result.own_read_bytes = data.read_bytes;
+  result.save = own_notes_;
 
   step_.pass_all(data.batches, data.schedule,
                  packs_of_rank(recipe_, parallel_.world().size()).passes());
