@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <omp.h>
+#include <signal.h>
 
 #include <memory>
 #include <optional>
@@ -12,6 +13,8 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/save_at_term.h"
+#include "base/stop.h"
 #include "base/stopwatch.h"
 #include "dist/together.h"
 #include "io/atomic_file.h"
@@ -24,6 +27,7 @@
 #include "train/checkpoint/generation_facts.h"
 #include "train/cost/memory.h"
 #include "train/data/blend.h"
+#include "train/data/skipped_samples.h"
 #include "train/kind.h"
 #include "train/plan/tp_chunks.h"
 #include "train/recipe/recipe_file.h"
@@ -34,9 +38,12 @@
 #include "train/state/next_stage.h"
 #include "train/step/folder_validations.h"
 #include "train/step/trainer.h"
+#include "train/stop_file.h"
 
 namespace vfm::train {
 namespace {
+
+constexpr const char* kSkippedSamples = "skipped_samples";  // in train.json
 
 class Run {
  public:
@@ -67,6 +74,8 @@ class Run {
   void finish_step(const StepResult& result);
   /// Returns the number of samples that could not be read.
   long end();
+  /// True if SIGTERM ended it before its last step.
+  bool ended_by_term() const { return by_term_; }
   /// Of a run that a signal ends.
   void say_stopped() {
     if (saver_) saver_->forget();
@@ -86,6 +95,7 @@ class Run {
   void resume(const std::string& folder, const std::string& train_text);
   void take_over(const std::string& folder, const Json& train, const RunState& state,
                  Tables tables);
+  void settle_data(const Json& train);
   void make_trainer();
   void begin();
   void begin_stage();
@@ -114,12 +124,15 @@ class Run {
   RunLog log_;
   models::Origin init_;                          // what load_initial() remembers
   Json stages_ = Json::array();                  // those before this one (train/state/next_stage.h)
+  std::optional<StopFile> stop_file_;            // on rank 0
   bool due_ = false, ended_ = false;             // a checkpoint; the run
+  bool by_term_ = false;
   std::string newest_;                           // checkpoint
   std::optional<CheckpointSaver> saver_;         // while training
   Stopwatch since_save_;
   FileCopies copies_;                            // of checkpoints, in this host's memory
   std::map<std::string, std::string> failures_;  // of all ranks, on rank 0
+  std::vector<std::string> skipped_;             // keys of --skip-samples, on rank 0
 };
 
 /// What is refused before there is anything of the run.
@@ -146,6 +159,7 @@ void Run::start() {
   saver_.emplace(trainer_->parallel().mesh(), options_.out);
   since_save_ = {};
   log_.start(*trainer_);
+  if (leader()) stop_file_.emplace(options_.out);
   progress_.start("steps", static_cast<std::uint64_t>(
                                std::max<std::int64_t>(0, last_step() - trainer_->state().step)));
   if (trainer_->state().step >= last_step() && options_.synthetic.empty()) {
@@ -176,11 +190,14 @@ void Run::say_failures() {
 void Run::finish_step(const StepResult& result) {
   const std::int64_t step = trainer_->state().step, steps = last_step();
   ended_ = result.wind_up || step == steps;
+  by_term_ = result.term && step < steps;
   log(result);
   saved(saver_->advance(result.save));
   if (!validation_->empty() && (step % recipe_.validation.every == 0 || step == steps)) validate();
   if (result.stop) throw Stopped();
   due_ = due_ || ended_ || step % recipe_.train.checkpoint_every == 0 || result.save.due > 0;
+  const std::int64_t every = recipe_.train.compare_every;
+  if (every > 0 && (due_ || step % every == 0)) trainer_->compare_replicas();
   if (due_) save();
 }
 
@@ -189,7 +206,7 @@ long Run::end() {
   finish_save();
   saver_->forget();
   if (trainer_->state().skips_in_row > 0 && trainer_->state().step >= last_step())
-    fail("the gradient was not finite in the last {}: {}, start over with a lower one",
+    fail("the last {} were skipped: {}, start over with a lower one",
          counted(trainer_->state().skips_in_row, "step"),
          describe_setting(recipe_, "optimizer.lr"));
   collect_failures();
@@ -199,6 +216,9 @@ long Run::end() {
   }
   if (leader() && !options_.report.empty())
     write_training_report(options_, recipe_, stages_, *trainer_, validation_->first());
+  if (stop_file_) stop_file_->obeyed();
+  if (leader() && !by_term_ && trainer_->state().step < last_step())
+    log_info("asked to end: saved after step {} of {}", trainer_->state().step, last_step());
   return std::stol(dist::broadcast(world_, std::to_string(failures_.size())));
 }
 
@@ -256,7 +276,7 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
     check_packing(train, options_.out);
   });
   stages_ = earlier_stages(train);
-  data_->settle(world_, train);
+  settle_data(train);
   make_trainer();
   RunState state = RunState::from_json(train["state"], what);
   state.first_step = first_step();
@@ -287,9 +307,10 @@ void Run::begin_stage() {
     check_last_step(state.step, recipe_);
   });
   if (!earlier.same_data) state.of_sources.clear();
+  state.recent = {};
   stages_ = earlier.stages;
   state.first_step = first_step();
-  data_->settle(world_, {});
+  settle_data({});
   make_trainer();
   take_over(earlier.checkpoint, earlier.train, state, Tables::may_be_longer);
   if (!leader()) return;
@@ -304,7 +325,7 @@ void Run::begin_stage() {
 
 /// A new run.
 void Run::begin() {
-  data_->settle(world_, {});
+  settle_data({});
   make_trainer();
   if (options_.init.empty()) return;
   const auto &frozen = trainer_->objective().frozen(), &own = trainer_->shards().states();
@@ -312,6 +333,33 @@ void Run::begin() {
   if (leader()) say_begins(options_, recipe_, *data_);
   trainer_->optimizer().restart_ema();
   trainer_->shards().gather();
+}
+
+/// Settles the data; `train` is the train.json of a run that goes on, or null. What is left out
+/// then stays out, unless --skip-samples says otherwise.
+void Run::settle_data(const Json& train) {
+  data_->settle(world_, train);
+  std::vector<std::size_t> samples;
+  on_all_ranks(world_, [&] {
+    if (!leader()) return;
+    if (train.is_object()) skipped_ = train.value(kSkippedSamples, skipped_);
+    if (!options_.skip_samples.empty()) {
+      std::vector<std::string> given = read_skipped(options_.skip_samples);
+      if (train.is_object() && given != skipped_)
+        log_warning(
+            "--skip-samples names {}, and '{}' has left out {} up to here: others are "
+            "trained on now",
+            counted(std::ssize(given), "sample"), options_.out, skipped_.size());
+      skipped_ = std::move(given);
+    }
+    samples = find_samples(*data_, skipped_);
+    if (samples.empty() && !skipped_.empty() && !options_.skip_samples.empty())
+      fail_usage("'{}' has {}, and none is that of a sample of the data, such as '{}'",
+                 options_.skip_samples, counted(std::ssize(skipped_), "key"), data_->entry(0).key);
+    if (!skipped_.empty()) log_info("{} left out", counted(std::ssize(samples), "sample"));
+  });
+  const std::string told = dist::broadcast(world_, dump_json(Json(samples)));
+  data_->leave_out(parse_json(told, "samples to leave out").get<std::set<std::size_t>>());
 }
 
 /// Says what it does not keep.
@@ -329,7 +377,13 @@ void Run::make_trainer() {
 
 void Run::log(const StepResult& result) {
   const RunState& state = trainer_->state();
-  if (result.skipped && leader())
+  if (result.spike && leader())
+    log_warning(
+        "step {}: loss {:.4g} and gradient norm {:.4g} are a spike, the update is skipped "
+        "({})",
+        state.step, result.loss.mean(), result.gradient_norm,
+        describe_setting(recipe_, "train.skip_spikes"));
+  else if (result.skipped && leader())
     log_warning("step {}: the gradient is not finite, the update is skipped", state.step);
   log_.add(result);
   progress_.note(log_.note(result, state, last_step()));
@@ -367,6 +421,7 @@ Json Run::train_json() const {
   train.update({{"data_fingerprint", data_->fingerprint()},
                 {"log", log_.sums.to_json()},
                 {"errors", errors}});
+  if (!skipped_.empty()) train[kSkippedSamples] = skipped_;
   if (data_->tells_repeats())
     for (const DataSource& source : data_->sources())
       train[kNamedKeys].push_back(source.name);
@@ -379,8 +434,7 @@ Json Run::train_json() const {
 void Run::save() {
   if (trainer_->state().skips_in_row > 0) {
     if (leader())
-      log_warning("step {}: no checkpoint while the gradient is not finite",
-                  trainer_->state().step);
+      log_warning("step {}: no checkpoint while steps are skipped", trainer_->state().step);
     return;
   }
   due_ = false;
@@ -464,17 +518,23 @@ long run(const RunOptions& options, dist::World& world, io::ManifestWriter& mani
   Run run(options, world, manifest, progress);
   try {
     run.start();
-    while (run.next_step()) {
-      StepResult result;
-      try {
-        result = run.train_step();
-      } catch (const Error&) {
-        run.say_failures();
-        throw;
+    {
+      const SaveAtTerm saves;  // before there is nothing to save
+      while (run.next_step()) {
+        StepResult result;
+        try {
+          result = run.train_step();
+        } catch (const Error&) {
+          run.say_failures();
+          throw;
+        }
+        run.finish_step(result);
       }
-      run.finish_step(result);
     }
-    return run.end();
+    const long failures = run.end();
+    if (!run.ended_by_term()) return failures;
+    request_stop(SIGTERM);
+    throw Stopped();
   } catch (const Stopped&) {
     run.say_stopped();
     throw;

@@ -129,8 +129,10 @@ void measure_wait(dist::World& world, const std::string& out, int mib) {
     const double step = seconds_of(world, [&] { beside.begin(checkpoint); });
     const double rest = seconds_of(world, [&] { beside.finish()->need(world); });
     if (world.rank() == 0)
-      std::printf("%d ranks, %d MiB: saved in %.2f s; beside steps, which wait %.3f s (%.2f %%), in %.2f s\n",
-                  world.size(), 4 * mib, whole, step, 100 * step / whole, step + rest);
+      std::printf(
+          "%d ranks, %d MiB: saved in %.2f s; beside steps, which wait %.3f s (%.2f %%), in %.2f "
+          "s\n",
+          world.size(), 4 * mib, whole, step, 100 * step / whole, step + rest);
     if (world.rank() == 0) std::filesystem::remove_all(out);
   }
   beside.forget();

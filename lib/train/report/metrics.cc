@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/json.h"
+#include "train/report/rank_timing.h"
 
 namespace vfm::train {
 namespace {
@@ -77,7 +78,10 @@ void MetricsLog::events(const Json& record, const std::string& group) {
     for (const auto& [part, number] : value.items())
       if (number.is_number()) scalars.emplace_back(tag + "/" + part, number.get<double>());
   }
-  if (!scalars.empty()) events_.scalars(record["step"].get<std::int64_t>(), scalars);
+  const auto step = record["step"].get<std::int64_t>();
+  if (!scalars.empty()) events_.scalars(step, scalars);
+  if (std::string words = slowest_words(record); !words.empty())
+    events_.text(step, group + "slowest_rank", words);
 }
 
 }  // namespace vfm::train

@@ -30,7 +30,7 @@ class MetricsLog {
   /// Write one line each, flushed to the system at once; after a failure of the disk, later. Both
   /// records have "step". Numbers become scalars named after their key: train/KEY, val/KEY (for
   /// keys that begin with "val_") and timing/KEY. Numbers in an object become val/KEY/NAME, such as
-  /// val/sigmas/0.1.
+  /// val/sigmas/0.1. The slowest rank is a text, timing/slowest_rank.
   void metrics(const Json& record);
   void timing(const Json& record);
   /// Makes metrics.jsonl durable, and puts all files into the bucket of a run there. Call it before
