@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <mutex>
 
+#include "base/disk_errors.h"
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/json.h"
@@ -187,6 +188,11 @@ TEST_CASE("a full disk of one rank is an error with its message; alone it ends t
   CHECK(errors[0].starts_with("1: cannot write 'x': No space left on device"));
   CHECK_THROWS_AS(full(*dist::self_world(), 0), Stopped);
   forget_run_end();
+  {
+    const SurvivesFullDisk survives;  // as what writes a checkpoint
+    CHECK_THROWS_WITH(full(*dist::self_world(), 0), "cannot write 'x': No space left on device");
+    CHECK_FALSE(run_ends());
+  }
   // Of several the first speaks.
   const auto several = on_ranks(4, [](dist::World& world) {
     on_all_ranks(world, [&] {
