@@ -334,9 +334,9 @@ void CheckpointSaver::start_complete(const std::vector<std::string>& lines) {
     check_seen(expected, from);
     const std::string complete = io::join_path(from, "COMPLETE");
     job.write(complete);
-    const std::string lines = lines_of(hashes);
-    io::write_file(complete, lines);
-    models::HeldRun::wrote(to, lines);
+    const std::string listed = lines_of(hashes);
+    io::write_file(complete, listed);
+    models::HeldRun::wrote(to, listed);
     if (from != to) {
       io::remove_folder(to);  // only a damaged one, or one of a run that went another way
       io::rename_path(from, to);
