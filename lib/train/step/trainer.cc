@@ -30,7 +30,8 @@ void reduce_result(dist::World& world, StepResult& result, double& squares) {
   std::array<double, 9> sums = {result.loss.image_sum,      result.loss.image_elements,
                                 result.loss.video_sum,      result.loss.video_elements,
                                 stop_requested() ? 1.0 : 0, wind_up_requested() ? 1.0 : 0,
-                                result.own_read_bytes,      term_requested() ? 1.0 : 0};
+                                result.own_read_bytes,      term_requested() ? 1.0 : 0,
+                                squares / world.size()};
   world.all_reduce_sum(std::span<double>(sums));
   result.loss = {.image_sum = sums[0],
                  .image_elements = sums[1],
