@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/save_at_term.h"
 #include "base/stop.h"
+#include "base/stopwatch.h"
 #include "dist/together.h"
 #include "io/atomic_file.h"
 #include "io/folder_lock.h"
@@ -22,6 +23,7 @@
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/lora_file.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/checkpoint_saver.h"
 #include "train/checkpoint/generation_facts.h"
 #include "train/cost/memory.h"
 #include "train/data/blend.h"
@@ -65,6 +67,7 @@ class Run {
   /// Begins the time of the next step. Returns false if there is none.
   bool next_step();
   Trainer& trainer() { return *trainer_; }
+  StepResult train_step();
   /// A step without data still reports the samples that it lacked.
   void say_failures();
   /// What follows a step: log, validation, checkpoint.
@@ -74,7 +77,8 @@ class Run {
   /// True if SIGTERM ended it before its last step.
   bool ended_by_term() const { return by_term_; }
   /// Of a run that a signal ends.
-  void say_stopped() const {
+  void say_stopped() {
+    if (saver_) saver_->forget();
     if (leader() && trainer_)
       train::say_stopped(options_, trainer_->state().step, last_step(), newest_);
   }
@@ -100,9 +104,11 @@ class Run {
   std::int64_t first_step() const { return first_step_after(stages_); }
   std::int64_t last_step() const { return first_step() + recipe_.train.steps; }
   void save();
-  void prune();
+  void finish_save();
+  void saved(const std::optional<SavedCheckpoint>& checkpoint);
+  void prune(std::int64_t step) const;
   Json train_json() const;
-  void announce(const std::string& folder);
+  void announce(const std::string& folder, std::int64_t step);
   void collect_failures();
 
   const RunOptions& options_;
@@ -122,6 +128,9 @@ class Run {
   bool due_ = false, ended_ = false;             // a checkpoint; the run
   bool by_term_ = false;
   std::string newest_;                           // checkpoint
+  std::optional<CheckpointSaver> saver_;         // while training
+  Stopwatch since_save_;
+  FileCopies copies_;                            // of checkpoints, in this host's memory
   std::map<std::string, std::string> failures_;  // of all ranks, on rank 0
   std::vector<std::string> skipped_;             // keys of --skip-samples, on rank 0
 };
@@ -147,13 +156,15 @@ void Run::start() {
   // What the stage begins with, on its data: the earlier run's average.
   if (!validation_->empty() && first_step() > 0 && trainer_->state().step == first_step())
     validate();
+  saver_.emplace(trainer_->parallel().mesh(), options_.out);
+  since_save_ = {};
   log_.start(*trainer_);
   if (leader()) stop_file_.emplace(options_.out);
   progress_.start("steps", static_cast<std::uint64_t>(
                                std::max<std::int64_t>(0, last_step() - trainer_->state().step)));
   if (trainer_->state().step >= last_step() && options_.synthetic.empty()) {
-    prune();  // what a kill after the last checkpoint left
-    announce(newest_);
+    prune(trainer_->state().step);  // what a kill after the last checkpoint left
+    announce(newest_, trainer_->state().step);
   }
 }
 
@@ -161,6 +172,14 @@ bool Run::next_step() {
   if (ended_ || trainer_->state().step >= last_step()) return false;
   world_.section("step", recipe_.train.step_limit);
   return true;
+}
+
+StepResult Run::train_step() {
+  SaveNotes notes = saver_->notes();
+  const double minutes = recipe_.train.checkpoint_minutes;
+  if (leader() && minutes > 0 && since_save_.seconds() > 60 * minutes) notes.due = 1;
+  trainer_->tell(notes);
+  return trainer_->train_step();
 }
 
 void Run::say_failures() {
@@ -173,9 +192,10 @@ void Run::finish_step(const StepResult& result) {
   ended_ = result.wind_up || step == steps;
   by_term_ = result.term && step < steps;
   log(result);
+  saved(saver_->advance(result.save));
   if (!validation_->empty() && (step % recipe_.validation.every == 0 || step == steps)) validate();
   if (result.stop) throw Stopped();
-  due_ = due_ || ended_ || step % recipe_.train.checkpoint_every == 0;
+  due_ = due_ || ended_ || step % recipe_.train.checkpoint_every == 0 || result.save.due > 0;
   const std::int64_t every = recipe_.train.compare_every;
   if (every > 0 && (due_ || step % every == 0)) trainer_->compare_replicas();
   if (due_) save();
@@ -183,6 +203,8 @@ void Run::finish_step(const StepResult& result) {
 
 long Run::end() {
   world_.section("checkpoint", recipe_.train.checkpoint_limit);  // rank 0 may write a report
+  finish_save();
+  saver_->forget();
   if (trainer_->state().skips_in_row > 0 && trainer_->state().step >= last_step())
     fail("the last {} were skipped: {}, start over with a lower one",
          counted(trainer_->state().skips_in_row, "step"),
@@ -214,7 +236,12 @@ void Run::open() {
     io::make_directories(io::join_path(options_.out, "checkpoints"));
     models::remove_unfinished_checkpoints(options_.out);
   }
-  if (!options_.force) newest_ = newest_good_checkpoint(world_, options_.out);
+  if (!options_.force) {
+    copies_ = snapshot_files(options_.out);
+    newest_ = newest_good_checkpoint(world_, options_.out, copies_);
+    if (leader() && !newest_.empty() && !copies_.empty())
+      log_info("what this host still has in memory of '{}' is read from there", newest_);
+  }
   if (leader() && !newest_.empty())
     train_text = io::read_file(io::join_path(newest_, "train.json"));
   train_text = dist::broadcast(world_, train_text);
@@ -228,6 +255,7 @@ void Run::open() {
     begin_stage();
   else
     begin();
+  remove_snapshots(options_.out);  // nobody makes one before all are in the first step
   if (leader()) {
     if (newest_.empty()) {
       say_begins_again(options_);
@@ -266,7 +294,7 @@ void Run::take_over(const std::string& folder, const Json& train, const RunState
   const nn::ParameterList& frozen = trainer_->objective().frozen();
   init_ = models::Origin::from_json(train.value("init", Json()));
   if (!frozen.empty()) init_ = load_base(world_, options_, init_, nn::states_of(frozen));
-  read_checkpoint(world_, folder, trainer_->optimizer(), tables, trainer_->other_states());
+  read_checkpoint(world_, folder, trainer_->optimizer(), tables, trainer_->other_states(), copies_);
   trainer_->restore(state);
 }
 
@@ -412,8 +440,15 @@ void Run::save() {
   due_ = false;
   if (!options_.synthetic.empty()) return;
   world_.section("checkpoint", recipe_.train.checkpoint_limit);
+  if (saver_->pending()) {
+    const Stopwatch watch;
+    finish_save();
+    if (leader())
+      log_info("step {}: waited {} for the checkpoint before", trainer_->state().step,
+               watch.text());
+  }
   collect_failures();
-  if (leader()) log_.sync();
+  since_save_ = {};
   Checkpoint checkpoint{.step = trainer_->state().step,
                         .config = trainer_->objective().config(),
                         .train = leader() ? train_json() : Json(),
@@ -421,21 +456,41 @@ void Run::save() {
                         .others = trainer_->other_states()};
   if (recipe_.lora.rank > 0)
     checkpoint.adapters = models::lora_metadata(kind_.adapter_targets(recipe_), recipe_.lora);
-  newest_ = write_checkpoint(trainer_->parallel().mesh(), options_.out, checkpoint);
-  prune();
-  announce(newest_);
-  world_.barrier();
+  // Before a checkpoint the logs are durable, as it must not be ahead of them.
+  saver_->begin(checkpoint, {.before = [this] { log_.sync(); },
+                             .after = [this, step = checkpoint.step] { prune(step); }});
+  if (!ended_) return;
+  const std::optional<SavedCheckpoint> last = saver_->finish(recipe_.train.checkpoint_limit);
+  last->need(world_);
+  saved(last);
 }
 
-void Run::prune() {
-  if (!leader()) return;
-  prune_checkpoints(options_.out, trainer_->state().step, recipe_.train.checkpoint_every,
-                    last_step(), recipe_.train.keep);
+void Run::finish_save() {
+  saved(saver_->finish(recipe_.train.checkpoint_limit));
 }
 
-void Run::announce(const std::string& folder) {
+/// What is said of a checkpoint that has ended, if one has.
+void Run::saved(const std::optional<SavedCheckpoint>& checkpoint) {
+  if (!checkpoint) return;
+  if (checkpoint->complete) {
+    newest_ = checkpoint->folder;
+    announce(newest_, checkpoint->step);
+  } else if (leader()) {
+    log_warning("no checkpoint of step {}: {}; the run goes on, and tries the next one",
+                checkpoint->step, checkpoint->failure);
+  }
+}
+
+/// After that of `step`. With checkpoints by time no step is more regular than others.
+void Run::prune(std::int64_t step) const {
+  const TrainRecipe& train = recipe_.train;
+  if (leader())
+    prune_checkpoints(options_.out, step, train.checkpoint_minutes > 0 ? 1 : train.checkpoint_every,
+                      last_step(), train.keep, train.keep_every);
+}
+
+void Run::announce(const std::string& folder, std::int64_t step) {
   if (!leader()) return;
-  const std::int64_t step = trainer_->state().step;
   manifest_.write({{"kind", "checkpoint"},
                    {"path", folder},
                    {"step", step},
@@ -469,7 +524,7 @@ long run(const RunOptions& options, dist::World& world, io::ManifestWriter& mani
       while (run.next_step()) {
         StepResult result;
         try {
-          result = run.trainer().train_step();
+          result = run.train_step();
         } catch (const Error&) {
           run.say_failures();
           throw;

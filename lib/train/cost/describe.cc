@@ -233,6 +233,7 @@ Json training_cost(const RunOptions& options, int ranks) {
   const double learnt = static_cast<double>(trained);
   const double average = recipe.ema.mode == "off" ? 0 : 4 * learnt;
   Json memory = memory_json(need, usable, beside);
+  memory["snapshot"] = static_cast<std::int64_t>(snapshot_bytes(recipe, ranks));
   if (need.mpi == 0) memory.erase("mpi");
   if (encoders.empty()) memory.erase("encoders");
   if (beside.communicators == 0) memory.erase("communicators");
@@ -348,6 +349,9 @@ std::string training_words(const Json& cost) {
     line("pinned memory per rank",
          bytes(memory["pinned"]) + " of the host's, for what is offloaded");
   line("checkpoint", bytes(cost["checkpoint_bytes"]));
+  line("snapshot per rank",
+       bytes(memory["snapshot"]) +
+           " of the host's memory, for the checkpoint that is being written; twice in /dev/shm");
   line("work per step, rank", "of packs like the fullest, with what is recomputed");
   for (const auto& [kind, work] : cost["work_per_step"].items())
     line(fmt::format("  {}", kind).c_str(),

@@ -97,6 +97,11 @@ MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, nn::Recompu
 std::vector<MemoryNeed> memory_of_stages(const Recipe& recipe, int ranks, nn::Recompute recompute,
                                          Device device, const std::vector<data::Entry>& pack);
 
+/// Bytes of the host's memory for the snapshot of a checkpoint that is being written
+/// (train/checkpoint/snapshot_memory.h), on the rank that writes most of it. A second one is beside
+/// it in /dev/shm. Not part of MemoryNeed: without room for it the run goes on, more slowly.
+double snapshot_bytes(const Recipe& recipe, int ranks);
+
 /// Throws Error{usage}, saying what would need less, if permanent memory (all but activations and
 /// `host`) is more than `usable` bytes: such a run cannot begin.
 void check_memory(const Recipe& recipe, int ranks, Device device, const MemoryNeed& need,

@@ -84,7 +84,9 @@ struct TrainRecipe {
   std::int64_t steps = 10000;
   std::uint64_t seed = 0;
   std::int64_t checkpoint_every = 500;
-  int keep = 2;  ///< newest checkpoints to keep
+  double checkpoint_minutes = 0;  ///< most between checkpoints; 0: as long as the steps take
+  int keep = 2;                   ///< newest checkpoints to keep
+  std::int64_t keep_every = 0;    ///< checkpoints of multiples of so many steps stay; 0: none
   std::int64_t log_every = 10;
   /// Steps between comparisons of what ranks should have the same (train/state/replicas.h); 0:
   /// none.

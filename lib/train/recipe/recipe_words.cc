@@ -246,7 +246,11 @@ constexpr ConstantWords kWords[] = {
     {"train.steps", "steps", "Length of the run or stage. Schedules depend on this length."},
     {"train.seed", "", "Seed of weights, order, noise and dropout."},
     {"train.checkpoint_every", "steps", "Steps between checkpoints."},
+    {"train.checkpoint_minutes", "minutes",
+     "A checkpoint is also saved when so many minutes have passed since the last one. 0: never."},
     {"train.keep", "checkpoints", "How many of the newest checkpoints are kept."},
+    {"train.keep_every", "steps",
+     "Checkpoints of multiples of so many steps are kept for ever. 0: none."},
     {"train.log_every", "steps", "Steps between lines of the logs."},
     {"train.compare_every", "steps",
      "Steps after which ranks that should have the same weights and state compare them; also "

@@ -152,7 +152,7 @@ void EventWriter::text(std::int64_t step, const std::string& tag, const std::str
 }
 
 void EventWriter::write(const std::string& bytes) {
-  file_.write_all(bytes.data(), bytes.size());
+  file_.add(bytes);
 }
 
 }  // namespace vfm::train

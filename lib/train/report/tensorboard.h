@@ -16,6 +16,7 @@
 
 #include "io/file.h"
 #include "io/growing_file.h"
+#include "train/report/whole_appends.h"
 
 namespace vfm::train {
 
@@ -43,7 +44,7 @@ class EventWriter {
   void write(const std::string& bytes);
 
   io::GrowingFile place_;
-  io::File file_;
+  WholeAppends file_;
 };
 
 }  // namespace vfm::train

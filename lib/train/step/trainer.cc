@@ -27,11 +27,11 @@ namespace {
 /// Sums over ranks of what each knows alone, and the mean of `squares`, which is the same on all
 /// unless one computes wrongly: afterwards all agree on it.
 void reduce_result(dist::World& world, StepResult& result, double& squares) {
-  std::array<double, 9> sums = {result.loss.image_sum,      result.loss.image_elements,
-                                result.loss.video_sum,      result.loss.video_elements,
-                                stop_requested() ? 1.0 : 0, wind_up_requested() ? 1.0 : 0,
-                                result.own_read_bytes,      term_requested() ? 1.0 : 0,
-                                squares / world.size()};
+  std::array<double, 12> sums = {
+      result.loss.image_sum,      result.loss.image_elements, result.loss.video_sum,
+      result.loss.video_elements, stop_requested() ? 1.0 : 0, wind_up_requested() ? 1.0 : 0,
+      result.own_read_bytes,      term_requested() ? 1.0 : 0, squares / world.size(),
+      result.save.done,           result.save.failed,         result.save.due};
   world.all_reduce_sum(std::span<double>(sums));
   result.loss = {.image_sum = sums[0],
                  .image_elements = sums[1],
@@ -42,6 +42,7 @@ void reduce_result(dist::World& world, StepResult& result, double& squares) {
   result.read_bytes = sums[6];
   result.term = sums[7] > 0;
   squares = sums[8];
+  result.save = {.done = sums[9], .failed = sums[10], .due = sums[11]};
 }
 
 /// What all ranks have memory for: backward repeats the exchanges of what it computes again, so
@@ -120,6 +121,7 @@ StepResult Trainer::train_step(bool update) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.flops = data.plan.flops;
   result.own_read_bytes = data.read_bytes;
+  result.save = own_notes_;
 
   step_.pass_all(data.batches, data.schedule,
                  packs_of_rank(recipe_, parallel_.world().size()).passes());

@@ -22,6 +22,7 @@
 #include "dist/world.h"
 #include "tensor/device.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/checkpoint_saver.h"
 #include "train/data/dataset.h"
 #include "train/data/shared_samples.h"
 #include "train/data/step_reader.h"
@@ -45,6 +46,7 @@ struct StepResult {
   bool term = false;      ///< by SIGTERM (base/save_at_term.h)
   double flops = 0;       ///< of the model's products, forward and backward, without recomputation
   double read_bytes = 0;  ///< bytes of samples, from files; bytes that ranks share count once
+  SaveNotes save;         ///< sums of what ranks told of a checkpoint (Trainer::tell())
   double data_seconds = 0;    ///< time that this rank waited for its batches
   double own_read_bytes = 0;  ///< this rank's part of read_bytes
 };
@@ -82,6 +84,8 @@ class Trainer {
   /// than recipe.optimizer.max_skips consecutive steps were skipped. Without `update` the step ends
   /// with the loss and the summed gradients, and no step may follow.
   StepResult train_step(bool update = true);
+  /// What this rank tells the others in the steps from now on.
+  void tell(const SaveNotes& own) { own_notes_ = own; }
 
   const Parallel& parallel() const { return parallel_; }
   const RunState& state() const { return state_; }
@@ -130,6 +134,7 @@ class Trainer {
   nn::Recompute recompute_;
   TrainingStep step_;
   RunState state_;
+  SaveNotes own_notes_;
   std::map<std::string, std::string> failures_;
   DeviceTurn turn_;  // held if reading computes on the GPU, except while waiting for data
   StepReader reader_;

@@ -5,21 +5,29 @@
 load ../helpers
 load tiny_runs
 
-@test "killed at random moments and run again, it ends with the bytes of an uninterrupted run" {
+@test "killed at random moments and run again, it loads the newest complete checkpoint and ends with the bytes of an uninterrupted run" {
   prepare
-  train whole >/dev/null
-  for _ in 1 2 3 4 5; do
-    "${TRAIN[@]}" parts >/dev/null 2>&1 3>&- &
+  local kills=20 step
+  ! at_night || kills=100
+  # A checkpoint is being written at any time; what memory still has of the newest one is read from there.
+  settings=(train.checkpoint_every=1 train.log_every=1 schedule.shape=constant)
+  for ((; kills > 0; --kills)); do
+    "${TRAIN[@]}" parts -v "${settings[@]}" train.steps=100000 >/dev/null 2>>words 3>&- &
     pid=$!
-    sleep "0.$((RANDOM % 4 + 1))"
+    sleep "0.$((RANDOM % 25 + 10))"
     kill -KILL "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
   done
-  train parts >/dev/null
+  grep -q "still has in memory of 'parts/checkpoints/step-.*' is read from there" words
+  [ "$(grep -cE "damaged|usable" words)" -eq 0 ]
+  step=$(find parts/checkpoints -name 'step-*' | sort | sed -n '$s/.*step-0*//p')
+  train parts "${settings[@]}" train.steps=$((step + 2)) >/dev/null 2>&1
+  train whole "${settings[@]}" train.steps=$((step + 2)) >/dev/null
   diff <(run_hash whole) <(run_hash parts)
   # Once more: there is nothing to do, and the last checkpoint is reported again.
   before=$(tree_hash parts)
-  [ "$(train parts | records)" = '{"kind":"checkpoint","path":"parts/checkpoints/step-00000040","step":40,"steps":40,"final":true}' ]
+  [ "$(train parts "${settings[@]}" train.steps=$((step + 2)) | records)" = "$(printf '{"kind":"checkpoint","path":"parts/checkpoints/step-%08d","step":%d,"steps":%d,"final":true}' \
+    $((step + 2)) $((step + 2)) $((step + 2)))" ]
   [ "$(tree_hash parts)" = "$before" ]
 }
 
