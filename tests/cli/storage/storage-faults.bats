@@ -219,8 +219,8 @@ END
   "${command[@]}" train.steps=2 >out.txt
   no_faults
   "${command[@]}" >out.txt 2>err
-  # Only what is in the run's few checkpoints: neither the data nor the whole run.
+  # Only what is in the run's few checkpoints: neither the data nor the whole run. What killed runs left has names of its own.
   asked 'map(select(.query | test("list-type=")) | .query)'
   [ "$(asked 'map(select(.query | test("list-type="))) | length')" -le 10 ]
-  [ "$(asked 'map(select((.query | test("list-type=")) and (.query | test("train%2Fcheckpoints%2F") | not))) | length')" -eq 0 ]
+  [ "$(asked 'map(select((.query | test("list-type=")) and (.query | test("train%2F(checkpoints%2F|\\.vfm-)") | not))) | length')" -eq 0 ]
 }
