@@ -187,14 +187,13 @@ FolderLock& FolderLock::operator=(FolderLock&&) noexcept = default;
 FolderLock lock_folder(const std::string& folder, const LockTimes& times) {
   FolderLock lock;
   if (is_bucket(folder)) {
+    end_left_uploads(folder);
     auto held = std::make_unique<FolderLock::Held>(folder, times);
     if (const std::string broken = held->store.broken_condition(); !broken.empty()) {
       log_warning("{}; '{}' is written without a lock", broken, folder);
-      end_left_uploads(folder);
       return lock;
     }
     held->take();
-    end_left_uploads(folder);
     lock.held_ = std::move(held);
     return lock;
   }

@@ -88,6 +88,10 @@ class ClaimKeeper {
     const std::lock_guard lock(mutex_);
     folders_.insert(folder);
   }
+  bool has_folder(const Folder& folder) {
+    const std::lock_guard lock(mutex_);
+    return folders_.contains(folder);
+  }
   /// Returns the outermost folder of the program in which a key lies, or the folder of the key.
   std::string folder_of(const S3Client* client, const std::string& key) {
     const std::lock_guard lock(mutex_);
@@ -350,6 +354,7 @@ int end_left_writes(S3Client& client, const std::string& prefix, bool again) {
 }
 
 void remove_left_probes(S3Client& client, const std::string& prefix) {
+  if (ClaimKeeper::get().has_folder({&client, prefix})) return;  // end_left_writes() did it
   try {
     bool unknown = false;
     const auto listed = list_signs(client, prefix + kProbe, prefix.size());
