@@ -162,16 +162,17 @@ void ErrorLog::finish() {
 
 /// Nobody waits for an object. It is replaced only if no other program did so after it was read.
 void ErrorLog::finish_object() {
+  if (count_ == 0) {
+    const std::string now = state_of(path_);
+    if (!now.empty() && now == before_) remove_file(path_);
+    return;
+  }
   const BucketStore store(dir_name(path_));
-  const bool guarded = count_ > 0 && replaces_by_version(dir_name(path_));
+  const bool guarded = replaces_by_version(dir_name(path_));
   for (;;) {
     const std::optional<Store::Object> there = store.read(base_name(path_));
     const std::string now = there ? state_of_object(there->contents.size(), there->version) : "";
     const std::string others = there && now != before_ ? there->contents : "";
-    if (count_ == 0) {
-      if (there && others.empty()) remove_file(path_);
-      return;
-    }
     ObjectUpload upload(path_);
     put_merged(others, [&](std::string_view text) { upload.write(text.data(), text.size()); });
     const std::uint64_t bytes = upload.bytes_written();
