@@ -41,7 +41,8 @@ setup() {
 }
 
 # both NAME COMMAND...: AT is where the data are, MADE where results are, the folder NAME of both. The same bytes in both
-# places, and the same records, but for names of places, and COMPLETE, which has hashes of files with such names.
+# places, and the same records, but for names of places, COMPLETE, which has hashes of files with such names, and the hashes in
+# names of clips, which are of a model's train.json.
 both() {
   local name=$1 place made=disk
   shift
@@ -55,8 +56,18 @@ both() {
   cp -r "disk/$name" want
   settle got "s3://\(made\|work\)/"
   settle want "\($PWD/\)\?\b\(disk\|work\)/"
-  diff -r -x COMPLETE want got || return 1
-  diff <(sed 's#\b\(disk\|work\)/#OUT#g' out-disk | records) <(sed 's#s3://\(made\|work\)/#OUT#g' out-made | records)
+  nameless want && nameless got && diff -r -x COMPLETE want got || return 1
+  diff <(sed 's#\b\(disk\|work\)/#OUT#g' out-disk | records | unhash) <(sed 's#s3://\(made\|work\)/#OUT#g' out-made | records | unhash)
+}
+
+unhash() { sed -E 's/-[0-9a-f]{16}\b//g; s/"(model_hash|address)":"[0-9a-f]*"//g'; }
+# nameless FOLDER: its clips and their notes without hashes in names.
+nameless() {
+  local file
+  for file in "$1"/*-????????????????.*; do
+    [ ! -e "$file" ] || mv "$file" "$(unhash <<<"$file")"
+  done
+  find "$1" -maxdepth 1 -name '*.json' -exec sed -Ei 's/-[0-9a-f]{16}\b//g; /"(model_hash|address)":/d' {} +
 }
 
 # train RANKS NAME SETTING...: such a run, of what --data names.
