@@ -149,6 +149,7 @@ void SavedCheckpoint::need(dist::World& world) const {
   dist::on_all_ranks(world, [&] {
     if (own) std::rethrow_exception(own);
   });
+  fail("the checkpoint of step {} was not written", step);
 }
 
 CheckpointSaver::CheckpointSaver(const dist::Mesh& mesh, std::string run, const SaveLimits& limits,
