@@ -318,7 +318,9 @@ TEST_CASE("parts that go slowly, or whose answers come late, are sent once") {
           request.query.at("partNumber") == "2" && first.exchange(false) ? 1500 : 700));
     return std::nullopt;
   };
-  CHECK(upload("/late") == quick + 1);  // One was silent for more than half of it.
+  const int late = upload("/late");
+  CHECK(late > quick);  // One was silent for more than half of it.
+  CHECK(late <= quick + 2);
 }
 
 TEST_CASE("an upload that is given up leaves nothing") {
@@ -376,7 +378,7 @@ TEST_CASE("an object over 5 GiB is copied in parts, whose upload ends with a par
     if (request.method == "HEAD")
       return ServedAnswer{
           200, {{"Content-Length", std::to_string(bytes)}, {"ETag", "\"v\""}}, "", {}};
-    if (request.method == "PUT") {
+    if (request.headers.contains("x-amz-copy-source")) {
       copies.push_back(request);
       if (copies.size() == fails_at) return served_error(403, "AccessDenied");
       const std::string tag = "e" + std::to_string(copies.size());
