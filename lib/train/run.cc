@@ -194,6 +194,7 @@ void Run::open() {
     io::make_directories(io::join_path(options_.out, "checkpoints"));
     models::remove_unfinished_checkpoints(options_.out);
   }
+  world_.record_to(io::join_path(options_.out, "flight"));
   if (!options_.force) newest_ = newest_good_checkpoint(world_, options_.out);
   if (leader() && !newest_.empty())
     train_text = io::read_file(io::join_path(newest_, "train.json"));
@@ -315,6 +316,7 @@ void Run::log(const StepResult& result) {
 
 /// Of the averaged weights. A collective.
 void Run::validate() {
+  world_.section("validation", recipe_.train.step_limit);
   trainer_->swap_ema();
   Json record = {{"step", trainer_->state().step}};
   record.update(validation_->run(trainer_->objective(), trainer_->parallel()));

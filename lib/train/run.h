@@ -5,6 +5,7 @@
 //   RUN/events.out.tfevents.*           train/report/tensorboard.h
 //   RUN/checkpoints/step-*              train/checkpoint/checkpoint.h
 //   RUN/errors.jsonl                    samples that could not be read, if any
+//   RUN/flight/                         last collectives of a run that died (dist/why.h)
 // Thread-safety: one thread; every rank of the world calls run().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
