@@ -58,8 +58,7 @@ bool has_memory_folder() {
 
 TEST_CASE("a checkpoint that is written beside steps has the bytes of one that they wait for") {
   const TemporaryFolder folder;
-  for (const dist::Layout& layout :
-       {layout_of(1, 1, 1), layout_of(3, 1, 1), layout_of(2, 1, 2)}) {
+  for (const dist::Layout& layout : {layout_of(1, 1, 1), layout_of(3, 1, 1), layout_of(2, 1, 2)}) {
     CAPTURE(to_string(layout));
     const auto write = [&](const char* name, SaveLimits limits, const std::string& memory) {
       const std::string run = folder / name;
