@@ -518,6 +518,7 @@ long run(const RunOptions& options, dist::World& world, io::ManifestWriter& mani
   Run run(options, world, manifest, progress);
   try {
     run.start();
+    long failures = 0;
     {
       const SaveAtTerm saves;  // before there is nothing to save
       while (run.next_step()) {
@@ -530,8 +531,8 @@ long run(const RunOptions& options, dist::World& world, io::ManifestWriter& mani
         }
         run.finish_step(result);
       }
+      failures = run.end();
     }
-    const long failures = run.end();
     if (!run.ended_by_term()) return failures;
     request_stop(SIGTERM);
     throw Stopped();
