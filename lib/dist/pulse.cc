@@ -150,7 +150,7 @@ void Pulse::judge(double now) {
     if (end_) return;
     if (limit_ > 0 && watched(link) && now - link.heard > limit_) {
       PulseEnd end{.kind = "silent", .rank = rank, .seconds = now - link.heard};
-      if (const auto answers = link.link.acknowledged(limit_ / 2))
+      if (const auto answers = link.link.acknowledged(std::max(2.5, limit_ / 2)))
         end.text = *answers ? "process" : "host";
       lost(std::move(end), now);
     } else if (link.left && !link.why.empty() && now - *link.left > kLeftAlone && !stopped_) {
@@ -232,7 +232,7 @@ void Pulse::leave(const std::string& why) {
     if (!link.closed) link.link.send('G', rank_, why);
 }
 
-/// "; it was in 'step', its last collectives: all_gather of F32 (31 of 'tp') ...".
+/// "; rank 4 was last seen in 'step', in all_gather of F32 (31 of 'tp'), after ...".
 std::string Pulse::did_last(int rank) const {
   const std::string& beat = beats_[static_cast<std::size_t>(rank)];
   if (beat.empty()) return "";
@@ -244,7 +244,7 @@ std::string Pulse::did_last(int rank) const {
     text += fmt::format("{}{}{} ({} of '{}')", text.empty() ? "" : ", ", inside ? "in " : "after ",
                         group["what"].get<std::string>(), begun, group["axis"].get<std::string>());
   }
-  return fmt::format("; {} was in '{}'{}{}", fmt::format("rank {}", rank),
+  return fmt::format("; rank {} was last seen in '{}'{}{}", rank,
                      state["section"].get<std::string>(), text.empty() ? "" : ", ", text);
 }
 
