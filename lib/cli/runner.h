@@ -7,7 +7,8 @@
 // vfm::cli::run(argc, argv, verbs);`. Names of files and folders in options must be UTF-8
 // (base/utf8.h). Exit status: 0 if all is done; 1 if some items failed and were recorded, or after
 // a runtime error; 2 for a bad option, recipe or model folder; 3 if a folder has another number of
-// parts, and 4 if no part is free (parts/part_run.h); 128+n after signal n.
+// parts, and 4 if no part is free (parts/part_run.h); 5 if a rank of several was lost
+// (dist/launch.h); 128+n after signal n.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
 
 #include "base/format.h"
@@ -17,9 +18,9 @@ double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// Milliseconds are enough, and shorter.
+/// To microseconds, which a double holds.
 double rounded(double seconds) {
-  return std::int64_t(seconds * 1000 + 0.5) / 1000.0;
+  return static_cast<double>(std::llround(seconds * 1e6)) / 1e6;
 }
 
 void keep(std::string& text, std::string_view what) {

@@ -13,6 +13,7 @@ namespace vfm::dist {
 namespace {
 
 constexpr double kBeat = 1;           // seconds between beats
+constexpr double kFullBeats = 1024;   // with a text that come to the hub in a second, at most
 constexpr double kLate = 1;           // a turn that is late by more: this process did not run
 constexpr double kAnswer = 2;         // for the hub to answer
 constexpr double kLeftAlone = 5;      // for the others to go, too, after one has left
@@ -67,7 +68,7 @@ std::string Pulse::name_of(int rank) const {
 void Pulse::connect(int rank, int fd, double now) {
   const auto link = links_.emplace(rank, Link{PulseLink(fd), now}).first;
   if (end_ && rank != parent()) link->second.link.send('E', rank_, end_->to_text());
-  next_beat_ = 0;
+  next_beat_ = next_full_ = 0;
 }
 
 std::vector<int> Pulse::descriptors() const {
@@ -94,10 +95,13 @@ void Pulse::turn(double now) {
   if (stop_signal() != 0 && !stopped_) stopped_ = now;
   if (now < next_beat_) return;
   next_beat_ = now + kBeat;
-  beats_[static_cast<std::size_t>(rank_)] = beat_();
+  std::string& beat = beats_[static_cast<std::size_t>(rank_)];
+  beat = beat_();
+  const bool full = now >= next_full_;
+  if (full) next_full_ = now + static_cast<double>(ranks_.size()) / kFullBeats;
   for (auto& [rank, link] : links_)
     if (!link.closed && link.link.queued() < kBusy)
-      link.link.send('B', rank_, beats_[static_cast<std::size_t>(rank_)]);
+      link.link.send('B', rank_, full ? beat : std::string());
 }
 
 void Pulse::read(int rank, Link& link, double now) {
@@ -150,7 +154,7 @@ void Pulse::judge(double now) {
     if (end_) return;
     if (limit_ > 0 && watched(link) && now - link.heard > limit_) {
       PulseEnd end{.kind = "silent", .rank = rank, .seconds = now - link.heard};
-      if (const auto answers = link.link.acknowledged(limit_ / 2))
+      if (const auto answers = link.link.acknowledged(std::max(2.5, limit_ / 2)))
         end.text = *answers ? "process" : "host";
       lost(std::move(end), now);
     } else if (link.left && !link.why.empty() && now - *link.left > kLeftAlone && !stopped_) {
@@ -232,7 +236,7 @@ void Pulse::leave(const std::string& why) {
     if (!link.closed) link.link.send('G', rank_, why);
 }
 
-/// "; it was in 'step', its last collectives: all_gather of F32 (31 of 'tp') ...".
+/// "; rank 4 was last seen in 'step', in all_gather of F32 (31 of 'tp'), after ...".
 std::string Pulse::did_last(int rank) const {
   const std::string& beat = beats_[static_cast<std::size_t>(rank)];
   if (beat.empty()) return "";
@@ -244,7 +248,7 @@ std::string Pulse::did_last(int rank) const {
     text += fmt::format("{}{}{} ({} of '{}')", text.empty() ? "" : ", ", inside ? "in " : "after ",
                         group["what"].get<std::string>(), begun, group["axis"].get<std::string>());
   }
-  return fmt::format("; {} was in '{}'{}{}", fmt::format("rank {}", rank),
+  return fmt::format("; rank {} was last seen in '{}'{}{}", rank,
                      state["section"].get<std::string>(), text.empty() ? "" : ", ", text);
 }
 

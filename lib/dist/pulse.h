@@ -113,7 +113,7 @@ class Pulse {
   std::map<int, Link> links_;
   std::vector<std::string> beats_;
   std::optional<double> turned_;  // when the last turn was
-  double next_beat_ = 0;
+  double next_beat_ = 0, next_full_ = 0;
   std::optional<double> told_up_;  // when this rank told the hub of a lost one
   std::optional<PulseEnd> told_;   // what
   std::optional<double> stopped_;  // when a signal to stop was seen

@@ -2,6 +2,7 @@
 #include "dist/pulse_thread.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ namespace {
 
 constexpr double kLimit = 10;
 constexpr double kTelling = 2;  // of a limit: for the message and the end
+constexpr double kLeast = 3;    // of silence, since a beat a second may be late
 constexpr double kLinger = 2;   // an end that is found before the connections stand waits for them
 
 double steady_seconds() {
@@ -31,7 +33,7 @@ double steady_seconds() {
 }
 
 double silence_of(double limit) {
-  return limit <= 0 ? 0 : std::max(1.0, limit - kTelling);
+  return limit <= 0 ? 0 : std::max(kLeast, limit - kTelling);
 }
 
 [[noreturn]] void sleep_for_ever() {
@@ -141,6 +143,7 @@ void PulseThread::poll_all() {
 }
 
 void PulseThread::run() {
+  ::pthread_setname_np(::pthread_self(), "pulse");
   double before = steady_seconds();
   std::optional<double> waits;  // since when an own end waits for connections
   for (;;) {

@@ -42,7 +42,7 @@ class PulseThread {
   PulseThread(const PulseThread&) = delete;
   PulseThread& operator=(const PulseThread&) = delete;
 
-  /// Seconds within which a silent rank is named, at least 3; 0: silence is never an error.
+  /// Seconds within which a silent rank is named, at least 5; 0: silence is never an error.
   void limit(double seconds);
   /// Where the records go; "": nowhere.
   void record_to(const std::string& folder);

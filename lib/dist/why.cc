@@ -266,9 +266,7 @@ class WhyAnalysis {
     const RankRecord* record = record_of(rank);
     if (!record) return "is lost, or left no record";
     if (const CallRecord* entry = record->waits()) return "waits in " + place_of(*record, *entry);
-    const CallRecord* last = nullptr;
-    for (const CallRecord& entry : record->entries)
-      if (!last || entry.begun > last->begun) last = &entry;
+    const CallRecord* last = record->entries.empty() ? nullptr : &record->entries.back();
     const std::string section = record->section.empty() ? "no section" : record->section;
     return last ? vfm::format("waits for no rank: it is in '{}' after {}", section,
                               place_of(*record, *last))

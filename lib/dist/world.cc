@@ -87,6 +87,7 @@ void World::record_to(const std::string& folder) {
   for (const io::FolderEntry& entry : io::entries(folder))
     if (entry.name == "run.json" || entry.name.starts_with("rank-"))
       io::remove_file(io::join_path(folder, entry.name));
+  io::remove_if_empty(folder);
 }
 
 void World::use_device(Device device, bool ordered) {

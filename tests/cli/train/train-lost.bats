@@ -46,17 +46,17 @@ ends_within() {
   # mpirun has a status of its own for a rank that was killed.
   ends_within 5 137 5
   [ "$(grep -c '^vfm-train: ' err)" -eq 1 ]
-  grep -qE "^vfm-train: rank 2 on host $host \(pid $pid\) has ended without a word: it was killed, or it crashed; rank 2 was in 'step', .*(in|after) .* \([0-9]+ of '[a-z+ ]+'\).*; all ranks end, and the same command continues from the newest checkpoint; 'vfm-train why run' tells" err
+  grep -qE "^vfm-train: rank 2 on host $host \(pid $pid\) has ended without a word: it was killed, or it crashed; rank 2 was last seen in 'step', .*(in|after) .* \([0-9]+ of '[a-z+ ]+'\).*; all ranks end, and the same command continues from the newest checkpoint; 'vfm-train why run' tells" err
   [ "$(cd run/flight && echo ./*)" = "./rank-00000.json ./rank-00001.json ./rank-00003.json ./run.json" ]
-  jq -e '.rank == 3 and .section == "step" and (.collectives | length == 1000)
+  jq -e '.rank == 3 and .section == "step" and (.collectives | length > 10 and length <= 1000)
     and all(.collectives[]; .begun > 0 and (.what | length > 0))' run/flight/rank-00003.json
   jq -e '.kind == "ended" and .rank == 2 and .status == 5 and (.all | length == 4) and
     (.all[1].beat.section == "step")' run/flight/run.json
-  vfm-train why run >why
-  cat why
-  grep -q "^the run ended at .* UTC: rank 2 on host $host (pid $pid) has ended without a word" why
-  grep -q "^rank 2 did not come to .*, where ranks 0-1 and 3 wait$" why
-  grep -q "^no record of rank 2: " why
+  vfm-train why run >told
+  cat told
+  grep -q "^the run ended at .* UTC: rank 2 on host $host (pid $pid) has ended without a word" told
+  grep -q "^rank 2 did not come to .*, where rank" told
+  grep -q "^no record of rank 2: " told
   vfm-train why run --json | jq -e '.died and .reason == "ended" and .lost == [2] and .without_record == [2]'
   # The next start removes them.
   vfm-train tiny.yaml -j1 --data latents -o run train.steps=1 >/dev/null
@@ -81,7 +81,7 @@ ends_within() {
   jq -en --argjson begin "$begin" --argjson now "$(date +%s.%N)" --argjson limit "$limit" '$now - $begin | debug | . <= $limit'
   ends_within 10 5
   [ "$(grep -c '^vfm-train: ' err)" -eq 1 ]
-  grep -qE "^vfm-train: rank 1 on host $host \(pid $pid\) is silent: no sign of life for [0-9]+ s, while its host answers: the process is stopped or hangs; rank 1 was in 'step', " err
+  grep -qE "^vfm-train: rank 1 on host $host \(pid $pid\) is silent: no sign of life for [0-9]+ s, while its host answers: the process is stopped or hangs; rank 1 was last seen in 'step', " err
   vfm-train why run --json | jq -e '.reason == "silent" and .lost == [1]'
 }
 
@@ -92,11 +92,11 @@ ends_within() {
   [ "$status" -eq 5 ]
   [ "$SECONDS" -le 10 ]
   [ "$(grep -c '^mpi_groups: ' <<<"$stderr")" -eq 1 ]
-  [[ $stderr == *"mpi_groups: rank 3 on host $host did not come to all_reduce of F32 elements [1000] (12 of 'cp') during step, after "*", within 3 s (three times the usual 'step', at least 'train.silent_limit'): stuck, stopped, lost, or too slow; rank 3 was in 'step', "*"after all_reduce of F32 elements [1000] (12 of 'tp'), after all_reduce of F32 elements [1000] (11 of 'cp')"* ]]
-  vfm-train why . >why
-  cat why
-  grep -q "^rank 3 did not come to all_reduce of F32 elements \[1000\] (12 of 'cp'), where rank 1 waits$" why
-  grep -q "^rank 3 waits for no rank: it is in 'step' after all_reduce of F32 elements \[1000\] (12 of 'tp')$" why
+  [[ $stderr == *"mpi_groups: rank 3 on host $host did not come to all_reduce of F32 elements [1000] (12 of 'cp') during step, after "*", within 3 s (three times the usual 'step', at least 'train.silent_limit'): stuck, stopped, lost, or too slow; rank 3 was last seen in 'step', "*"after all_reduce of F32 elements [1000] (12 of 'tp'), after all_reduce of F32 elements [1000] (11 of 'cp')"* ]]
+  vfm-train why . >told
+  cat told
+  grep -q "^rank 3 did not come to all_reduce of F32 elements \[1000\] (12 of 'cp'), where rank 1 waits$" told
+  grep -q "^rank 3 waits for no rank: it is in 'step' after all_reduce of F32 elements \[1000\] (12 of 'tp')$" told
 }
 
 # bats test_tags=night
@@ -136,15 +136,15 @@ start_on_hosts() {
   grep -q "^vfm-train: MPI takes the interfaces vfmnet (OMPI_MCA_btl_tcp_if_include), and NCCL takes the interfaces that it chooses (NCCL_SOCKET_IFNAME is not set)$" err
   "$hosts" cut
   begin=$(date +%s.%N)
-  until grep -q "^vfm-train: rank 2 on host vfmb" err; do sleep 0.05; done
+  until grep -q "^vfm-train: rank 2 on host vfmb .* is silent" err; do sleep 0.05; done
   jq -en --argjson begin "$begin" --argjson now "$(date +%s.%N)" '$now - $begin | debug | . <= 10'
-  grep -q "^vfm-train: rank 2 on host vfmb (pid [0-9]*) is silent: no sign of life for [0-9]* s, and its host does not answer: the host or its link is down (with rank 3); rank 2 was in 'step', " err
+  grep -q "^vfm-train: rank 2 on host vfmb (pid [0-9]*) is silent: no sign of life for [0-9]* s, and its host does not answer: the host or its link is down (with rank 3); rank 2 was last seen in 'step', " err
   # No rank is left, on either side, and each has its record.
   for _ in $(seq 200); do
-    pgrep -f "vfm-train tiny.yaml -v -j1" >/dev/null || break
+    [ -n "$("$hosts" ranks vfm-train)" ] || break
     sleep 0.1
   done
-  ! pgrep -f "vfm-train tiny.yaml -v -j1"
+  [ -z "$("$hosts" ranks vfm-train)" ]
   [ "$(cd run/flight && echo ./rank*)" = "./rank-00000.json ./rank-00001.json ./rank-00002.json ./rank-00003.json" ]
 }
 

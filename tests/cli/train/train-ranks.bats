@@ -90,10 +90,10 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
   echo "$stderr"
   [ "$status" -eq 5 ]
   [[ $stderr == *"no rank is missing, but they wait for each other"*"rank 2 on host $(hostname) in all_reduce of F32 elements [1000] (3 of 'tp')"*" for 3; rank 3 on host "*" in "*" for "* ]]
-  vfm-train why . >why
-  cat why
-  grep -q "^rank 3 did not come to all_reduce of F32 elements \[1000\] (3 of 'tp'), where rank 2 waits$" why
-  grep -q "^these ranks wait for each other: one has left out a collective" why
+  vfm-train why . >told
+  cat told
+  grep -q "^rank 3 did not come to all_reduce of F32 elements \[1000\] (3 of 'tp'), where rank 2 waits$" told
+  grep -q "^these ranks wait for each other: one has left out a collective" told
 }
 
 @test "a message of another size is an error that names both ranks and the call" {
@@ -216,9 +216,9 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
   [ "$(grep -c ' (rank [0-9] on host ' err)" -eq 1 ]
   grep -qE "^vfm-train: cannot write 'run/checkpoints/.step-00000004.tmp/[a-z]+/[a-z_]+.safetensors': File too large \(rank 2 on host $(hostname)\)" err
   [ "$(tree_hash run/checkpoints)" = "$before" ]
-  vfm-train why run >why
-  cat why
-  grep -qE "^the run ended at .*: rank 2 on host $(hostname) failed: cannot write .*File too large" why
+  vfm-train why run >told
+  cat told
+  grep -qE "^the run ended at .*: rank 2 on host $(hostname) failed: cannot write .*File too large" told
   jq -e '.section == "checkpoint" and .error == ""' run/flight/rank-00001.json
   mpirun -np 3 vfm-train tiny.yaml -j1 --data latents -o run train.steps=4 >out
   [[ $(records out | tail -n 1) == *'"step":4,"steps":4,"final":true}' ]]

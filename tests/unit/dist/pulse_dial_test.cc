@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -50,8 +51,6 @@ TEST_CASE("pulse dial: children reach their parent over the first address that a
   CHECK(token != draw_pulse_token());
   const PulseListener listener = listen_for_pulse(true, 4);
   REQUIRE(listener.fd >= 0);
-  // The same address with a program that is no rank: it accepts and says nothing right.
-  const vfm::Loopback other;
   DialEnd parent(0, token), first(3, token), second(5, token);
   parent.dial.await(listener, {3, 5});
   first.dial.call(0, {"127.0.0.1", "not an address", "127.0.0.2"}, listener.port);
@@ -63,7 +62,9 @@ TEST_CASE("pulse dial: children reach their parent over the first address that a
   // It is the same connection at both ends.
   CHECK(::send(first.made[0], "x", 1, 0) == 1);
   char got = 0;
-  CHECK(::recv(parent.made[3], &got, 1, MSG_WAITALL) == 1);
+  pollfd readable{parent.made[3], POLLIN, 0};
+  CHECK(::poll(&readable, 1, 10000) == 1);
+  CHECK(::recv(parent.made[3], &got, 1, 0) == 1);
   CHECK(got == 'x');
 }
 

@@ -163,6 +163,6 @@ TEST_CASE("why: a message between two ranks that one did not send") {
 TEST_CASE("why: what is no record is refused") {
   CHECK_THROWS_WITH(why_of_records({"{}"}, ""), Contains("has no 'rank'"));
   CHECK_THROWS_WITH(
-      why_of_records({R"({"rank":0,"host":"","section":"","error":"","time":1,"groups":1})"}, ""),
+      why_of_records({R"({"rank":0,"host":"","section":"","error":"","time":1,"groups":[]})"}, ""),
       Contains("is not what vfm-train writes"));
 }
