@@ -2,7 +2,7 @@
 // allows.
 //
 //   checkpoint DIR MIB                    times both, of as many MiB of f32 weights with moments
-//                                         and average
+//                                         and average; DIR must not exist
 //   checkpoint DIR MIB --wait             how long a step waits for one that is written beside it
 //   checkpoint DIR --again FROM           loads a checkpoint and saves it as the run DIR: the same
 //                                         bytes
@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/philox.h"
+#include "dist/together.h"
 #include "io/atomic_file.h"
 #include "io/safetensors.h"
 #include "io/safetensors_reader.h"
@@ -104,6 +105,14 @@ void resume_alone(dist::World& world, const std::string& folder, const Optimizer
       world.broadcast({tensor.data<std::byte>(), tensor.bytes()});
 }
 
+/// What is measured removes the folder again and again.
+void need_new_folder(dist::World& world, const std::string& out) {
+  dist::on_all_ranks(world, [&] {
+    if (world.rank() == 0 && std::filesystem::exists(std::filesystem::symlink_status(out)))
+      fail("'{}' is there, and would be removed: give a folder that is not", out);
+  });
+}
+
 Weights weights_of(int mib) {
   Weights weights;
   for (int at = 0; at < mib; at += 16)  // 16 MiB each
@@ -113,6 +122,7 @@ Weights weights_of(int mib) {
 
 /// A step waits for the disk, or for memory.
 void measure_wait(dist::World& world, const std::string& out, int mib) {
+  need_new_folder(world, out);
   const Weights weights = weights_of(mib);
   const Optimizer optimizer({}, {}, weights.list);
   const dist::Mesh mesh(world, {});
@@ -139,6 +149,7 @@ void measure_wait(dist::World& world, const std::string& out, int mib) {
 }
 
 void measure(dist::World& world, const std::string& out, int mib) {
+  need_new_folder(world, out);
   const Weights weights = weights_of(mib);
   const Optimizer optimizer({}, {}, weights.list);
   const Checkpoint checkpoint{1, Json::object(), Json::object(), optimizer};
