@@ -197,7 +197,10 @@ void Run::finish_step(const StepResult& result) {
   if (result.stop) throw Stopped();
   due_ = due_ || ended_ || step % recipe_.train.checkpoint_every == 0 || result.save.due > 0;
   const std::int64_t every = recipe_.train.compare_every;
-  if (every > 0 && (due_ || step % every == 0)) trainer_->compare_replicas();
+  if (every > 0 && (due_ || step % every == 0)) {
+    world_.section("checkpoint", recipe_.train.checkpoint_limit);  // longer than a step
+    trainer_->compare_replicas();
+  }
   if (due_) save();
 }
 
@@ -236,6 +239,7 @@ void Run::open() {
     io::make_directories(io::join_path(options_.out, "checkpoints"));
     models::remove_unfinished_checkpoints(options_.out);
   }
+  world_.record_to(io::join_path(options_.out, "flight"));
   if (!options_.force) {
     copies_ = snapshot_files(options_.out);
     newest_ = newest_good_checkpoint(world_, options_.out, copies_);
@@ -397,6 +401,7 @@ void Run::log(const StepResult& result) {
 
 /// Of the averaged weights. A collective.
 void Run::validate() {
+  world_.section("validation", recipe_.train.step_limit);
   trainer_->swap_ema();
   Json record = {{"step", trainer_->state().step}};
   record.update(validation_->run(trainer_->objective(), trainer_->parallel()));
