@@ -198,7 +198,10 @@ void Run::finish_step(const StepResult& result) {
   if (result.stop) throw Stopped();
   due_ = due_ || ended_ || step % recipe_.train.checkpoint_every == 0 || result.save.due > 0;
   const std::int64_t every = recipe_.train.compare_every;
-  if (every > 0 && (due_ || step % every == 0)) trainer_->compare_replicas();
+  if (every > 0 && (due_ || step % every == 0)) {
+    world_.section("checkpoint", recipe_.train.checkpoint_limit);  // longer than a step
+    trainer_->compare_replicas();
+  }
   if (due_) save();
 }
 

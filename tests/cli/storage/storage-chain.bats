@@ -83,6 +83,18 @@ chain() {
   [ "$(find a -name '*.mp4' | wc -l)" -ge 3 ]
 }
 
+@test "an object RUN/stop ends a run in a bucket with a checkpoint, and is removed" {
+  "$BATS_TEST_DIRNAME/../make-latents" latents 24
+  tiny_recipe <<<'data: {tokens: 16, packs: 3, window: 8}'
+  mkdir asks
+  echo please >asks/stop
+  bucket_objects put asks work/stopped
+  timeout 100 vfm-train tiny.yaml -j1 --data latents -o s3://work/stopped train.steps=1000000 train.checkpoint_every=1000000 \
+    validation.every=0 >out
+  jq -se 'map(select(.kind == "checkpoint")) | length == 1 and (.[0].final | not)' out
+  [ -z "$(bucket_objects list work/stopped/ | grep '/stop$')" ]
+}
+
 # same COMMAND: with the place AT on the disk and in the bucket, it prints the same but for the names of places. What it
 # writes at AT/PLACE/... is at s3://work/verbs/... then.
 same() {
