@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <exception>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -77,6 +78,15 @@ World::World() : section_(std::make_shared<Section>()) {}
 
 void World::section(std::string_view, double limit) {
   section_->limit = limit;
+}
+
+Group& World::all() {
+  if (!world_) {
+    std::vector<int> ranks(static_cast<std::size_t>(size()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    world_ = group("world", std::move(ranks));
+  }
+  return *world_;
 }
 
 void World::use_device(Device device, bool ordered) {

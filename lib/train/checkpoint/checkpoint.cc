@@ -17,11 +17,11 @@
 #include "io/file.h"
 #include "io/folder.h"
 #include "io/remote/address.h"
-#include "io/safetensors_reader.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/lora_file.h"
 #include "train/checkpoint/checkpoint_files.h"
+#include "train/checkpoint/checkpoint_reading.h"
 #include "train/state/state_shards.h"
 
 namespace vfm::train {
@@ -229,14 +229,15 @@ void read_checkpoint(dist::World& world, const std::string& folder, const Optimi
   // `store` gets the number of the tensor, values, and which are before them.
   const auto read = [&](const std::string& place, const std::string& name, std::string_view prefix,
                         const nn::ParameterList& of, const auto& store, bool codes = false) {
-    const io::SafetensorsReader set(place, name);
+    CheckpointReading reading(world, place, name);
     std::vector<models::RangeTarget> targets;
     for (std::size_t i = 0; i < of.size(); ++i) {
-      targets.push_back(target_in(set, std::string(prefix) + of[i]->name, *of[i], tables));
+      targets.push_back(
+          target_in(reading.set(), std::string(prefix) + of[i]->name, *of[i], tables));
       targets.back().codes = codes;
       targets.back().store = [&store, i](const Tensor& t, std::int64_t at) { store(i, t, at); };
     }
-    models::load_ranges(set, targets);
+    reading.load(targets);
   };
   const auto read_tensors = [&](const std::string& place, const std::string& name,
                                 const nn::ParameterList& of, const std::vector<Tensor>& tensors) {
@@ -259,18 +260,19 @@ void read_checkpoint(dist::World& world, const std::string& folder, const Optimi
       read_tensors(state, kept.name, kept.parameters, kept.tensors);
     if (own.has_ema()) read_tensors(state, "ema", parameters, own.ema());
   };
-  on_all_ranks(world, [&] {
-    const std::string state = io::join_path(folder, "state");
-    if (models::has_adapters(folder))
-      read_network(optimizer, models::lora_folder(folder), models::kLoraName, models::kLoraPrefix,
-                   state);
-    else
-      read_network(optimizer, io::join_path(folder, "model"), models::kWeightsName, {}, state);
-    for (const OtherState& other : others) {
-      const std::string place = io::join_path(folder, folder_of(other));
-      read_network(other.optimizer, place, models::kWeightsName, {}, place);
-    }
-  });
+  bool adapters = false;
+  on_all_ranks(world, [&] { adapters = world.rank() == 0 && models::has_adapters(folder); });
+  adapters = dist::broadcast(world, adapters ? "yes" : "") == "yes";
+  const std::string state = io::join_path(folder, "state");
+  if (adapters)
+    read_network(optimizer, models::lora_folder(folder), models::kLoraName, models::kLoraPrefix,
+                 state);
+  else
+    read_network(optimizer, io::join_path(folder, "model"), models::kWeightsName, {}, state);
+  for (const OtherState& other : others) {
+    const std::string place = io::join_path(folder, folder_of(other));
+    read_network(other.optimizer, place, models::kWeightsName, {}, place);
+  }
 }
 
 void prune_checkpoints(const std::string& run, std::int64_t step, std::int64_t every,

@@ -66,8 +66,9 @@ std::string write_checkpoint(const dist::Mesh& mesh, const std::string& run,
 enum class Tables { same, may_be_longer };
 
 /// Reads weights, moments and average into the optimizer's buffers and the parameters' values. Each
-/// rank reads only the parts whose state it keeps; then StateShards::gather() sends shared weights
-/// to the other ranks. Does not verify hashes. A collective.
+/// file is read once (train/checkpoint/checkpoint_reading.h), and each rank gets only the parts
+/// whose state it keeps; then StateShards::gather() sends shared weights to the other ranks. Does
+/// not verify hashes. A collective.
 void read_checkpoint(dist::World& world, const std::string& folder, const Optimizer& optimizer,
                      Tables tables = Tables::same, const std::vector<OtherState>& others = {});
 
