@@ -56,6 +56,16 @@ class TrainTool : public cli::Tool {
             "_SIZE_ bytes, such as _/scratch/vfm:200GB_. All processes of a machine share them, "
             "and the least recently used ones are removed. This option replaces *VFM_CACHE*. See "
             "*vfm-storage*(7).");
+    options
+        .add("--skip-samples", training_.run.skip_samples, "FILE",
+             "leave out the samples whose keys are in this file")
+        .check(cli::not_empty)
+        .shown("")
+        .manual(
+            "Leave out these samples. A line of _FILE_ is a key, or a record of _errors.jsonl_. "
+            "The other samples keep their places in packs. The run stores the keys, and leaves "
+            "the samples out when it is resumed, also without this option. Another file then "
+            "replaces the keys, and a message says so. A new stage needs the option again.");
     training_.add_beginning(options, true);
     ranks_.add(options);
     ranks_.add_graphs(options);

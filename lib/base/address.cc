@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/input_limits.h"
+#include "base/shown_name.h"
 
 namespace vfm {
 namespace {
@@ -34,6 +35,22 @@ std::string url_scheme(std::string_view name) {
   return scheme_before(name, name.find("://"));
 }
 
+std::string shown_name(std::string_view name) {
+  const std::string scheme = url_scheme(name);
+  if (scheme.empty()) return std::string(name);
+  const std::size_t begin = scheme.size() + 3;
+  std::string_view rest = name.substr(begin);
+  std::string shown(name.substr(0, begin));
+  if (const std::size_t at = rest.substr(0, rest.find('/')).rfind('@'); at != rest.npos) {
+    shown += "...";
+    rest.remove_prefix(at);
+  }
+  const bool keyed = scheme == "s3" || scheme == "msc";
+  const std::size_t query = keyed ? rest.npos : rest.find_first_of("?#");
+  shown += rest.substr(0, query);
+  return query == rest.npos ? shown : shown + rest[query] + "...";
+}
+
 std::string no_file_message(std::string_view name) {
   // Some libraries turn "s3://bucket" into "s3:/bucket". A single letter, as in "C:/", is a drive
   // of Windows.
@@ -46,7 +63,7 @@ std::string no_file_message(std::string_view name) {
     return vfm::format(
         "'{}' is an address of a kind that vfm does not read; give one of s3:// or https://, copy "
         "it, or mount it",
-        name);
+        shown_name(name));
   if (url_scheme(name).empty())
     return vfm::format("'{}' is no address; write '{}://{}'", name, scheme,
                        name.substr(scheme.size() + 2));
@@ -62,13 +79,13 @@ std::string no_video_message(std::string_view name, std::span<const std::string>
     check_protocol(scheme);
   } catch (const Error&) {
     return vfm::format(
-        "cannot open '{}': '{}' is not a protocol that vfm reads; copy it, or mount it", name,
-        scheme);
+        "cannot open '{}': '{}' is not a protocol that vfm reads; copy it, or mount it",
+        shown_name(name), scheme);
   }
   return vfm::format(
       "cannot open '{}': only files, s3, http and https are opened; allow others with --protocols "
       "{}",
-      name, scheme);
+      shown_name(name), scheme);
 }
 
 void refuse_address(std::string_view name) {

@@ -8,18 +8,24 @@
 #include "base/error.h"
 #include "base/run_end.h"
 #include "base/safe_point.h"
+#include "base/save_at_term.h"
 #include "base/thread_stop.h"
 
 namespace vfm {
 namespace {
 std::atomic<int> g_signal{0};
 std::atomic<bool> g_wind_up{false}, g_closed_pipes_stop{false};
+std::atomic<bool> g_save_at_term{false}, g_term{false};
 std::atomic<void (*)()> g_at_safe_points{nullptr};
 thread_local const std::atomic<bool>* t_flag = nullptr;
 static_assert(std::atomic<int>::is_always_lock_free, "set from a signal handler");
 }  // namespace
 
 void request_stop(int signal_number) noexcept {
+  if (signal_number == SIGTERM && g_save_at_term) {
+    g_term = true;
+    return request_wind_up();
+  }
   int none = 0;
   g_signal.compare_exchange_strong(none, signal_number);
 }
@@ -58,6 +64,16 @@ void request_wind_up() noexcept {
 }
 bool wind_up_requested() noexcept {
   return g_wind_up.load(std::memory_order_relaxed);
+}
+
+SaveAtTerm::SaveAtTerm() noexcept {
+  g_save_at_term = true;
+}
+SaveAtTerm::~SaveAtTerm() {
+  g_save_at_term = false;
+}
+bool term_requested() noexcept {
+  return g_term.load(std::memory_order_relaxed);
 }
 
 }  // namespace vfm

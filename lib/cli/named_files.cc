@@ -10,6 +10,7 @@
 #include "base/address.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "io/wrong_address.h"
 
 namespace vfm::cli {
 namespace {
@@ -68,6 +69,7 @@ void check_addresses(const CLI::App& app, const CLI::Option& option) {
   for (const std::string& value : option.results()) {
     const std::string_view name = at ? after_at(value) : address_in(value);
     std::string refused = video ? no_video_message(name, protocols) : no_file_message(name);
+    if (refused.empty()) refused = io::wrong_address(std::string(name));
     // Not for a SOURCE, in which model:/models/a names a folder.
     if (refused.empty() && is_whole_name(word)) refused = no_file_message(value);
     if (!refused.empty()) fail_usage("{}: {}", option.get_name(), refused);

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/shown_name.h"
 #include "base/units.h"
 #include "cli/runner.h"
 #include "io/file.h"
@@ -115,7 +116,8 @@ std::string not_empty(const std::string& name) {
 
 std::string not_file(const std::string& name) {
   if (io::is_bucket(name)) return "";
-  if (io::is_remote(name)) return "nothing can be written at '" + name + "'; name a path, or s3://";
+  if (io::is_remote(name))
+    return "nothing can be written at '" + shown_name(name) + "'; name a path, or s3://";
   std::error_code error;
   return std::filesystem::is_regular_file(name, error) ? "'" + name + "' is a file, not a folder"
                                                        : "";

@@ -117,11 +117,11 @@ Launch read_launch() {
   return launch;
 }
 
-LogLevel level_of(const CommonOptions& common) {
+/// `says` is whether this rank tells what all ranks of a launch do alike; with -vv all tell it.
+LogLevel level_of(const CommonOptions& common, bool says) {
   if (common.quiet) return LogLevel::error;
-  return common.verbose == 0   ? LogLevel::warning
-         : common.verbose == 1 ? LogLevel::info
-                               : LogLevel::debug;
+  if (common.verbose > 1) return LogLevel::debug;
+  return common.verbose == 1 && says ? LogLevel::info : LogLevel::warning;
 }
 
 /// Returns the exit status, which is 1 if standard output has lost data.
@@ -195,7 +195,7 @@ int status_of(const Error& error) {
 void begin_at_least() noexcept {
   try {
     io::write_held_begin();
-  } catch (const std::exception&) {  // Nobody reads the output.
+  } catch (...) {  // Nobody reads the output. Stopped is no std::exception.
   }
 }
 
@@ -319,7 +319,7 @@ int run_command(Tool& tool, const std::string& command, std::vector<std::string>
     std::fputs(version_text(g_program, tool.version_details()).c_str(), stdout);
     return finish(0);
   }
-  set_log_sink(print_message, level_of(common));
+  set_log_sink(print_message, level_of(common, says));
   if (const int channel = tool.fork_helper(); channel >= 0) {
     leave_signals();
     return tool.serve_isolated(channel);

@@ -95,7 +95,7 @@ class Tool {
   /// base/stop.h). Otherwise SIGUSR1 ends the process. Called after the options were read.
   virtual bool winds_up() const { return long_running(); }
   /// Returns true if the ranks of a launch run one command together, so that only rank 0 reports
-  /// errors in the arguments.
+  /// errors in the arguments, and with -v what the command does.
   virtual bool ranks_are_one() const { return false; }
   /// Returns whether positional arguments are names of files. If they are, a verb is an error while
   /// a file with the same name exists.

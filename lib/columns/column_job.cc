@@ -13,6 +13,7 @@
 #include "base/stop.h"
 #include "base/stopwatch.h"
 #include "io/file.h"
+#include "io/kept_objects.h"
 #include "io/places.h"
 #include "parts/part_inputs.h"
 #include "shard/receipt.h"
@@ -180,6 +181,7 @@ Outcome work_on(const ColumnJob& job, Item& item) {
   try {
     shard::complete_shard(record);
     const auto tars = tars_of(job, record);
+    const io::KeptObjects kept(tars);  // hashed, perhaps looked through, and read
     const Json made_from = made_from_of(job, record, tars);
     const Json& sources = made_from.at("sources");
     const Json notes = make_column(job, item, tars, made_from);

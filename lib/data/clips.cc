@@ -13,7 +13,6 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "data/open_shard.h"
-#include "io/at_once.h"
 #include "io/file.h"
 #include "io/remote/address.h"
 #include "shard/dataset_meta.h"
@@ -21,6 +20,7 @@
 #include "shard/media_index.h"
 #include "shard/media_members.h"
 #include "shard/reader.h"
+#include "shard/sample_list.h"
 
 namespace vfm::data {
 namespace {
@@ -108,26 +108,28 @@ struct ClipSet::State {
 
   std::vector<std::string> tars;
   std::vector<StoredClip> clips;
-  Json info;
+  std::int64_t rows = 0;  // of the last shard
+  Json info = {{"clips", Json::array()}};
 
   std::mutex mutex;                                // guards open
   std::list<std::pair<std::size_t, Reader>> open;  // the last used first
 
-  /// `samples` are those of the shard's index.
-  void add_shard(const std::string& tar, const std::vector<shard::IndexedSample>& samples,
-                 const ClipListing& listing, shard::MediaIndex* facts) {
-    std::int64_t row = 0;
-    for (const shard::IndexedSample& sample : samples) {
-      StoredClip clip{sample.key, tars.size(), row++, static_cast<std::int64_t>(sample.size)};
-      for (const shard::IndexedMember& member : sample.members)
-        if (shard::is_media_extension(member.extension)) {
-          clip.still = shard::is_still_extension(member.extension);
-          break;
-        }
-      if (facts != nullptr) add_facts(clip, sample, listing.texts, *facts);
-      clips.push_back(std::move(clip));
-    }
-    tars.push_back(tar);
+  void begin_shard(const std::string& directory, const std::string& name, const Json& hash) {
+    tars.push_back(io::join_path(directory, name));
+    info["clips"].push_back({{"path", name}, {"xxh3", hash}});
+    rows = 0;
+  }
+  /// The next sample of the shard that was begun last.
+  void add(const shard::IndexedSample& sample, const ClipListing& listing,
+           shard::MediaIndex* facts) {
+    StoredClip clip{sample.key, tars.size() - 1, rows++, static_cast<std::int64_t>(sample.size)};
+    for (const shard::IndexedMember& member : sample.members)
+      if (shard::is_media_extension(member.extension)) {
+        clip.still = shard::is_still_extension(member.extension);
+        break;
+      }
+    if (facts != nullptr) add_facts(clip, sample, listing.texts, *facts);
+    clips.push_back(std::move(clip));
   }
 
   Reader find_open(std::size_t shard) {
@@ -156,34 +158,45 @@ struct ClipSet::State {
 ClipSet::ClipSet(const std::string& directory, const std::string& split, const ClipListing& listing)
     : state_(std::make_unique<State>()) {
   state_->remote = io::is_remote(directory);
-  Json shards = Json::array();
   std::optional<shard::MediaIndex> facts;
+  const auto open_facts = [&] {
+    if (listing.facts && !facts) facts.emplace(directory);
+  };
+  const auto add = [&](const shard::IndexedSample& sample) {
+    state_->add(sample, listing, facts ? &*facts : nullptr);
+  };
+  const std::string list = shard::sample_list_path(directory);
+  if (io::file_exists(list)) {
+    const std::vector<std::string> names = shard::planned_names(directory);
+    std::size_t next = 0;
+    const auto begin_shard = [&](const shard::DatasetShard& shard) {
+      if (next == names.size() || shard.path != names[next++]) fail("it is of another plan");
+      if (shard.split != split) return false;
+      open_facts();
+      state_->begin_shard(directory, shard.path, shard.xxh3);
+      return true;
+    };
+    as_usage([&] { shard::read_sample_list(list, begin_shard, add); });
+    if (next != names.size()) fail_usage("'{}' does not have all shards of the plan", list);
+    return;
+  }
   std::vector<shard::FinishedShard> planned = shard::planned_shards(directory);
   std::erase_if(planned, [&](const auto& one) { return !is_of_split(one.record, split); });
-  if (listing.facts && !planned.empty()) facts.emplace(directory);
-  // Of a bucket many indexes at once, and else one after the other.
-  const std::size_t most = state_->remote ? 64 : 1;
-  for (std::size_t begin = 0; begin < planned.size(); begin += most) {
-    const std::span<const shard::FinishedShard> some =
-        std::span(planned).subspan(begin, std::min(most, planned.size() - begin));
-    std::vector<std::vector<shard::IndexedSample>> samples(some.size());
-    as_usage([&] {
-      io::for_each_at_once(some.size(), io::requests_at_once(directory), [&](std::size_t i) {
-        shard::for_each_indexed(some[i].record.path(), [&](const shard::IndexedSample& sample) {
-          samples[i].push_back(sample);
-        });
-      });
-      for (std::size_t i = 0; i < some.size(); ++i) {
-        shards.push_back(
-            {{"path", some[i].name}, {"xxh3", some[i].record.json->value("xxh3", Json())}});
-        state_->add_shard(some[i].record.path(), samples[i], listing, facts ? &*facts : nullptr);
-      }
-    });
+  if (!planned.empty()) open_facts();
+  for (const shard::FinishedShard& shard : planned) {
+    state_->begin_shard(directory, shard.name, shard.record.json->value("xxh3", Json()));
+    as_usage([&] { shard::for_each_indexed(shard.record.path(), add); });
   }
-  state_->info = {{"clips", std::move(shards)}};
 }
 
 bool ClipSet::has_split(const std::string& directory, const std::string& split) {
+  // Of a dataset of vfm-shard this says it without the notes of all shards.
+  if (const std::string path = io::join_path(directory, "dataset.json"); io::file_exists(path)) {
+    const Json json = parse_json(io::read_file(path), "'" + path + "'");
+    const auto splits = json.is_object() ? json.find("splits") : json.end();
+    if (splits != json.end() && splits->is_object())
+      return splits->contains(split) && get_integer(splits->at(split), "samples").value_or(1) > 0;
+  }
   return std::ranges::any_of(shard::dataset_records(directory), [&](const io::Record& record) {
     return is_of_split(record, split) && get_integer(record.json, "samples").value_or(1) > 0;
   });

@@ -54,7 +54,7 @@ class ClipSet {
   ClipSet(const std::string& directory, const std::string& split, const ClipListing& listing = {});
   ~ClipSet();
   ClipSet(ClipSet&&) noexcept;
-  /// Whether that dataset has clips in `split`. Reads only vfm-shard's notes on its shards.
+  /// Whether that dataset has clips in `split`, by vfm-shard's notes.
   static bool has_split(const std::string& directory, const std::string& split);
 
   /// The clips in the order of the plan. Empty if the dataset has no such split.

@@ -165,7 +165,8 @@ Json write_dataset_files(const std::string& directory, const WritePlan& plan,
           at = {shard, row};
         }
         return media_of(item, extension);
-      });
+      },
+      true);
   shard::write_wids(directory, "vfm", shards);
   shard::write_dataset_card(
       directory, "vfm-shard",

@@ -4,16 +4,21 @@
 #include <sys/stat.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/shown_name.h"
 #include "io/file.h"
 #include "io/folder.h"
+#include "io/growing_file.h"
 #include "io/packed.h"
 #include "io/remote/address.h"
+#include "io/remote/bucket_store.h"
 #include "io/remote/remote_file.h"
+#include "io/remote/upload.h"
 #include "io/text_writer.h"
 
 namespace vfm::io {
@@ -30,12 +35,16 @@ std::string shortened(const std::string& text) {
   return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
 }
 
+std::string state_of_object(std::uint64_t bytes, const std::string& version) {
+  return fmt::format("{} {}", bytes, version);
+}
+
 /// Returns a text that changes if the file at `path` is written again or replaced, whatever its
 /// contents are. Returns "" if there is no file.
 std::string state_of(const std::string& path) {
   if (is_remote(path)) {
     const std::shared_ptr<RemoteFile> object = RemoteFile::open_if_there(path);
-    return object ? fmt::format("{} {}", object->size(), object->version()) : "";
+    return object ? state_of_object(object->size(), object->version()) : "";
   }
   struct stat s {};
   if (::stat(path.c_str(), &s) != 0) return "";
@@ -45,12 +54,16 @@ std::string state_of(const std::string& path) {
 }  // namespace
 
 Fault::Fault(std::string what, std::string why, Cause sort)
-    : input(std::move(what)), message(std::move(why)), cause(sort) {}
+    : input(std::move(what)), message(std::move(why)), cause(sort) {
+  input = shown_name(input);
+}
 
 Fault::Fault(std::string what, const Error& error, Cause otherwise)
     : input(std::move(what)),
       message(error.what()),
-      cause(error.cause() == Cause::other ? otherwise : error.cause()) {}
+      cause(error.cause() == Cause::other ? otherwise : error.cause()) {
+  input = shown_name(input);
+}
 
 std::size_t held_bytes(const Fault& fault) {
   return fault.input.size() + fault.message.size();
@@ -107,21 +120,9 @@ std::size_t ErrorLog::count() const {
   return count_;
 }
 
-std::string ErrorLog::others_lines() const {
-  const std::string now = state_of(path_);
-  return now.empty() || now == before_ ? "" : read_file(path_);
-}
-
-void ErrorLog::finish() {
-  const std::lock_guard lock(mutex_);
-  if (count_ == 0 && state_of(path_).empty()) return;
-  TextWriter file(path_);
-  const std::string others = others_lines();
-  if (count_ == 0 && !others.empty()) return;
-  if (count_ == 0) {
-    remove_file(path_);
-    return;
-  }
+/// Writes what others wrote, and then the records that are not among it, in order.
+void ErrorLog::put_merged(const std::string& others,
+                          const std::function<void(std::string_view)>& put) {
   // Records of (place, number, line). Of equal lines, only the first is kept.
   Sorter in_order(dir_name(path_), kSorterMemory);
   {
@@ -137,12 +138,51 @@ void ErrorLog::finish() {
     }
   }
   // The file is written even if no line is new, so that other programs see a change of its state.
-  file.add(others);
+  put(others);
   Sorter::Stream stream = in_order.sorted();
   for (std::string_view record; stream.next(record);)
-    file.add(record.substr(kPlaceBytes));
+    put(record.substr(kPlaceBytes));
+}
+
+void ErrorLog::finish() {
+  const std::lock_guard lock(mutex_);
+  if (is_bucket(path_)) return finish_object();
+  if (count_ == 0 && state_of(path_).empty()) return;
+  TextWriter file(path_);  // Waits for other programs that write the file.
+  const std::string now = state_of(path_);
+  const std::string others = now.empty() || now == before_ ? "" : read_file(path_);
+  if (count_ == 0) {
+    if (others.empty()) remove_file(path_);
+    return;
+  }
+  put_merged(others, [&](std::string_view text) { file.add(text); });
   file.commit();
   before_ = state_of(path_);
+}
+
+/// Nobody waits for an object. It is replaced only if no other program did so after it was read.
+void ErrorLog::finish_object() {
+  if (count_ == 0) {
+    const std::string now = state_of(path_);
+    if (!now.empty() && now == before_) remove_file(path_);
+    return;
+  }
+  const BucketStore store(dir_name(path_));
+  const bool guarded = replaces_by_version(dir_name(path_));
+  for (;;) {
+    const std::optional<Store::Object> there = store.read(base_name(path_));
+    const std::string now = there ? state_of_object(there->contents.size(), there->version) : "";
+    const std::string others = there && now != before_ ? there->contents : "";
+    ObjectUpload upload(path_);
+    put_merged(others, [&](std::string_view text) { upload.write(text.data(), text.size()); });
+    const std::uint64_t bytes = upload.bytes_written();
+    const std::optional<std::string> made =
+        guarded ? upload.commit_over(there ? there->version : "") : upload.commit();
+    if (made) {
+      before_ = state_of_object(bytes, *made);
+      return;
+    }
+  }
 }
 
 }  // namespace vfm::io

@@ -41,10 +41,10 @@ std::vector<Fault> parse_faults(const Json& list);
 
 /// A writer of errors.jsonl. Each skipped item has one record, with the reason. If there were
 /// errors, finish() replaces an earlier run's file. Otherwise finish() removes the earlier file.
-/// Lines that another program adds during the run are kept. (In a bucket, those that it adds while
-/// finish() works may be lost.) Equal lines are written once. Inputs
-/// and messages are cut at 256 KiB. Thread-safety: any thread. Call add() from `done` of
-/// for_each_ordered() (share/ordered.h), so that the file does not depend on -j.
+/// Lines that another program adds during the run are kept, also if it adds them while finish()
+/// works. (In a bucket without conditional writes, the latter are lost.) Equal lines are written
+/// once. Inputs and messages are cut at 256 KiB. Thread-safety: any thread. Call add() from `done`
+/// of for_each_ordered() (share/ordered.h), so that the file does not depend on -j.
 class ErrorLog {
  public:
   ErrorLog(std::string path, std::string tool);
@@ -56,7 +56,8 @@ class ErrorLog {
   void finish();
 
  private:
-  std::string others_lines() const;
+  void finish_object();
+  void put_merged(const std::string& others, const std::function<void(std::string_view)>& put);
 
   std::string path_, tool_;
   std::string before_;

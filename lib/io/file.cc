@@ -10,6 +10,8 @@
 #include <cctype>
 #include <cerrno>
 #include <filesystem>
+#include <mutex>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -68,6 +70,41 @@ std::string read_all(File file, std::uint64_t most) {
     text.append(buffer.data(), got);
   }
   return text;
+}
+
+/// The hashes of objects that this process has read, by address and version. A work in parts asks
+/// for them twice.
+class KnownHashes {
+ public:
+  std::string find(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = hashes_.find(name);
+    return found == hashes_.end() ? "" : found->second;
+  }
+  void add(const std::string& name, const std::string& hash) {
+    constexpr std::size_t kMost = 1 << 16;  // about 10 MB
+    const std::lock_guard lock(mutex_);
+    if (hashes_.size() < kMost) hashes_.emplace(name, hash);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::string> hashes_;
+};
+
+/// Hashes an object from the begin on.
+std::string hash_object(File& file) {
+  static auto& known = *new KnownHashes;  // used until the process ends
+  const RemoteFile& object = *file.remote();
+  if (!object.stored_hash().empty()) return object.stored_hash();
+  if (object.version().empty()) return hash_file(file);
+  const std::string name =
+      hash_hex(object.address() + "\n" + object.version() + "\n" + std::to_string(object.size()));
+  std::string hash = known.find(name);
+  if (!hash.empty()) return hash;
+  hash = hash_file(file);
+  known.add(name, hash);
+  return hash;
 }
 
 }  // namespace
@@ -251,8 +288,7 @@ bool file_exists(const std::string& path) {
 
 std::string hash_file(const std::string& path) {
   File file = File::open_regular(path);
-  if (file.remote() && !file.remote()->stored_hash().empty()) return file.remote()->stored_hash();
-  return hash_file(file);
+  return file.remote() ? hash_object(file) : hash_file(file);
 }
 
 std::string hash_file(File& file) {

@@ -10,9 +10,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
+#include <map>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -23,6 +24,7 @@
 #include "base/hash.h"
 #include "base/stop.h"
 #include "base/units.h"
+#include "io/block_cache.h"
 #include "io/scratch_file.h"
 
 namespace vfm::io {
@@ -30,7 +32,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kBlock = std::uint64_t{8} << 20;
 constexpr std::size_t kCopiedAtOnce = std::size_t{1} << 20;
 /// Has the number of bytes of all copies, or more: whoever adds one counts it before it is there.
 constexpr const char* kLedger = ".vfm-cache";
@@ -61,6 +62,12 @@ bool has_lost_name(const std::string& path, int fd) {
 
 bool is_copy_name(std::string_view name) {
   return name.size() == 32 && name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+bool is_blocks_name(std::string_view name) {
+  if (!name.ends_with(CopyFolder::kBlocks)) return false;
+  name.remove_suffix(CopyFolder::kBlocks.size());
+  return is_copy_name(name);
 }
 
 /// NAME of ".NAME.tmp", a copy that is being made; else "".
@@ -108,6 +115,7 @@ File lock_unfinished(const std::string& path) {
 std::mutex g_cache_mutex;  // guards the name and the folder
 std::string g_cache_text;
 std::shared_ptr<const CopyFolder> g_cache;
+std::shared_ptr<BlockCache> g_blocks;
 
 struct CacheName {
   std::string folder;
@@ -123,21 +131,29 @@ CacheName parse_cache(const std::string& text) {
   return {text.substr(0, colon), bytes};
 }
 
+/// Makes the cache of this process, if it has one.
+void open_cache(const std::lock_guard<std::mutex>& /*of g_cache_mutex*/) {
+  if (g_cache || g_cache_text.empty()) return;
+  CacheName name = parse_cache(g_cache_text);
+  g_cache = std::make_shared<const CopyFolder>(std::move(name.folder), name.bytes);
+  g_blocks = std::make_shared<BlockCache>(g_cache);
+}
+
 /// The cache of this process, or null.
 std::shared_ptr<const CopyFolder> cache_in_use() {
   const std::lock_guard lock(g_cache_mutex);
-  if (!g_cache && !g_cache_text.empty()) {
-    CacheName name = parse_cache(g_cache_text);
-    g_cache = std::make_shared<const CopyFolder>(std::move(name.folder), name.bytes);
-  }
+  open_cache(lock);
   return g_cache;
 }
+std::shared_ptr<BlockCache> blocks_in_use() {
+  const std::lock_guard lock(g_cache_mutex);
+  open_cache(lock);
+  return g_blocks;
+}
 
-/// The name of the copy of an object, or of its block of this number. `version` is not empty.
-std::string name_of_copy(const RemoteFile& file, std::optional<std::uint64_t> block) {
-  std::string text = file.address() + "\n" + file.version() + "\n" + std::to_string(file.size());
-  if (block) text += "\nblock " + std::to_string(*block);
-  return hash_hex(text);
+/// The name of the copy of an object. `version` is not empty.
+std::string name_of_copy(const RemoteFile& file) {
+  return hash_hex(file.address() + "\n" + file.version() + "\n" + std::to_string(file.size()));
 }
 
 void copy_object(const std::shared_ptr<RemoteFile>& object, File& to) {
@@ -160,12 +176,8 @@ class UncachedFile final : public CachedFile {
  public:
   explicit UncachedFile(std::shared_ptr<RemoteFile> file) : file_(std::move(file)) {}
   std::uint64_t size() const override { return file_->size(); }
-  void pread_exact(void* out, std::size_t size, std::uint64_t offset) const override {
-    file_->pread_exact(out, size, offset);
-  }
-  void pread_all(std::span<const RemoteFile::Range> ranges,
-                 const std::function<void(std::size_t)>& done) const override {
-    file_->pread_all(ranges, done);
+  void pread_all(std::span<const RemoteFile::Range> ranges) const override {
+    file_->pread_all(ranges);
   }
 
  private:
@@ -174,46 +186,77 @@ class UncachedFile final : public CachedFile {
 
 class BlockFile final : public CachedFile {
  public:
-  BlockFile(std::shared_ptr<RemoteFile> file, std::shared_ptr<const CopyFolder> cache)
-      : file_(std::move(file)), cache_(std::move(cache)) {}
+  BlockFile(std::shared_ptr<RemoteFile> file, std::shared_ptr<BlockCache> cache)
+      : file_(std::move(file)), cache_(std::move(cache)), name_(name_of_copy(*file_)) {}
 
   std::uint64_t size() const override { return file_->size(); }
 
-  void pread_exact(void* out, std::size_t size, std::uint64_t offset) const override {
-    if (offset > file_->size() || size > file_->size() - offset)
-      fail("'{}' is truncated: it ends at byte {}", file_->address(), file_->size());
-    auto* to = static_cast<char*>(out);
-    while (size > 0) {
-      const std::uint64_t block = offset / kBlock, at = offset % kBlock;
-      const std::size_t part = std::min<std::uint64_t>(size, kBlock - at);
-      copy_of(block).pread_exact(to, part, at);
-      to += part;
-      offset += part;
-      size -= part;
-    }
-  }
-
-  void pread_all(std::span<const RemoteFile::Range> ranges,
-                 const std::function<void(std::size_t)>& done) const override {
-    for (std::size_t i = 0; i < ranges.size(); ++i) {
-      pread_exact(ranges[i].out.data(), ranges[i].out.size(), ranges[i].offset);
-      if (done) done(i);
-    }
+  void pread_all(std::span<const RemoteFile::Range> ranges) const override {
+    std::map<std::uint64_t, std::span<std::byte>> places;  // of blocks, by number
+    std::vector<std::unique_ptr<std::byte[]>> borders;     // blocks of which a range has a part
+    for (const RemoteFile::Range& range : ranges)
+      for_each_block(range, [&](std::uint64_t number) {
+        const auto [at, fresh] = places.try_emplace(number);
+        if (!fresh) return;
+        const std::uint64_t begin = number * kCacheBlock;
+        const std::uint64_t size = std::min(kCacheBlock, file_->size() - begin);
+        const bool inside =
+            begin >= range.offset && begin + size <= range.offset + range.out.size();
+        at->second = inside ? range.out.subspan(begin - range.offset, size)
+                            : std::span(borders.emplace_back(new std::byte[size]).get(), size);
+      });
+    std::vector<CachedBlock> blocks;
+    for (const auto& [number, bytes] : places)
+      blocks.push_back({number, bytes});
+    const std::vector<CachedBlock> missing = cache_->read(name_, blocks);
+    fetch(missing);
+    for (const RemoteFile::Range& range : ranges)
+      for_each_block(range,
+                     [&](std::uint64_t number) { copy_part(range, number, places[number]); });
+    cache_->write(name_, missing);
   }
 
  private:
-  File copy_of(std::uint64_t block) const {
-    const std::uint64_t begin = block * kBlock;
-    const std::uint64_t bytes = std::min(kBlock, file_->size() - begin);
-    return cache_->copy(name_of_copy(*file_, block), bytes, [&](File& to) {
-      const auto buffer = std::make_unique_for_overwrite<char[]>(bytes);
-      file_->pread_exact(buffer.get(), bytes, begin);
-      to.write_all(buffer.get(), bytes);
-    });
+  template <class Use>
+  void for_each_block(const RemoteFile::Range& range, const Use& use) const {
+    const std::uint64_t size = range.out.size();
+    if (range.offset > file_->size() || size > file_->size() - range.offset)
+      fail("'{}' is truncated: it ends at byte {}", file_->address(), file_->size());
+    if (size == 0) return;
+    const std::uint64_t last = (range.offset + size - 1) / kCacheBlock;
+    for (std::uint64_t number = range.offset / kCacheBlock; number <= last; ++number)
+      use(number);
+  }
+  /// Blocks that follow each other in the object and in memory come as one range.
+  void fetch(const std::vector<CachedBlock>& missing) const {
+    std::vector<RemoteFile::Range> ranges;
+    for (const CachedBlock& block : missing) {
+      const std::uint64_t begin = block.number * kCacheBlock;
+      if (!ranges.empty()) {
+        RemoteFile::Range& last = ranges.back();
+        if (last.offset + last.out.size() == begin &&
+            last.out.data() + last.out.size() == block.bytes.data()) {
+          last.out = {last.out.data(), last.out.size() + block.bytes.size()};
+          continue;
+        }
+      }
+      ranges.push_back({begin, block.bytes});
+    }
+    if (!ranges.empty()) file_->pread_all(ranges);
+  }
+  static void copy_part(const RemoteFile::Range& range, std::uint64_t number,
+                        std::span<const std::byte> block) {
+    const std::uint64_t block_begin = number * kCacheBlock;
+    const std::uint64_t begin = std::max(block_begin, range.offset);
+    const std::uint64_t end = std::min(block_begin + block.size(), range.offset + range.out.size());
+    const std::byte* const from = block.data() + (begin - block_begin);
+    std::byte* const to = range.out.data() + (begin - range.offset);
+    if (from != to) std::memcpy(to, from, end - begin);
   }
 
   std::shared_ptr<RemoteFile> file_;
-  std::shared_ptr<const CopyFolder> cache_;
+  std::shared_ptr<BlockCache> cache_;
+  std::string name_;
 };
 
 }  // namespace
@@ -223,41 +266,41 @@ CopyFolder::CopyFolder(std::string folder, std::uint64_t most_bytes)
   make_directories(folder_);
   const File ledger = open_cache_file(join_path(folder_, kLedger));
   wait_for_lock(ledger.fd());
-  const std::uint64_t bytes = remove_oldest();
+  const std::uint64_t bytes = remove_oldest(0);
   if (::pwrite(ledger.fd(), &bytes, sizeof bytes, 0) != sizeof bytes)
     fail_output(errno, "cannot write '{}'", ledger.path());
 }
 
-/// Counts a copy whose temporary file is there, with its whole size.
 void CopyFolder::make_room(std::uint64_t bytes) const {
   const File ledger = open_cache_file(join_path(folder_, kLedger));
   wait_for_lock(ledger.fd());
   std::uint64_t sum = 0;
   if (::pread(ledger.fd(), &sum, sizeof sum, 0) != sizeof sum) sum = most_;
-  sum = sum > most_ || bytes > most_ - sum ? remove_oldest() : sum + bytes;
+  sum = sum > most_ || bytes > most_ - sum ? remove_oldest(bytes) : sum + bytes;
   if (::pwrite(ledger.fd(), &sum, sizeof sum, 0) != sizeof sum)
     fail_output(errno, "cannot write '{}'", ledger.path());
 }
 
-/// Removes copies if there are too many bytes, and what killed programs left. Returns the bytes
-/// that remain.
-std::uint64_t CopyFolder::remove_oldest() const {
+/// Removes copies if there are too many bytes with those that come, and what killed programs left.
+/// Returns the bytes that remain, with those that come.
+std::uint64_t CopyFolder::remove_oldest(std::uint64_t coming) const {
   struct Copy {
     timespec used{};
     std::uint64_t bytes = 0;
     std::string path;
   };
   std::vector<Copy> copies;
-  std::uint64_t sum = 0;
+  std::uint64_t sum = coming;
   for (const auto& entry : fs::directory_iterator(folder_)) {
     const std::string name = entry.path().filename().string();
-    const bool unfinished = !unfinished_copy(name).empty();
+    const bool unfinished = !unfinished_copy(name).empty(), blocks = is_blocks_name(name);
     struct stat facts {};
-    if ((!unfinished && !is_copy_name(name)) || ::lstat(entry.path().c_str(), &facts) != 0 ||
-        !S_ISREG(facts.st_mode))
+    if ((!unfinished && !blocks && !is_copy_name(name)) ||
+        ::lstat(entry.path().c_str(), &facts) != 0 || !S_ISREG(facts.st_mode))
       continue;
     if (unfinished && remove_if_left(entry.path().string())) continue;
-    const auto bytes = static_cast<std::uint64_t>(facts.st_size);
+    // A file of blocks has space only for those that were read.
+    const auto bytes = static_cast<std::uint64_t>(blocks ? 512 * facts.st_blocks : facts.st_size);
     sum += bytes;
     if (!unfinished) copies.push_back({facts.st_mtim, bytes, entry.path().string()});
   }
@@ -309,6 +352,7 @@ void set_cache(const std::string& text) {
   const std::lock_guard lock(g_cache_mutex);
   g_cache_text = text;
   g_cache = nullptr;
+  g_blocks = nullptr;
 }
 
 bool has_cache() {
@@ -327,7 +371,7 @@ File cached_copy(const std::string& address) {
   if (object->size() > cache->most_bytes())
     fail("'{}' has {}, more than the whole cache '{}' may hold: name a larger one (VFM_CACHE)",
          address, format_bytes(static_cast<double>(object->size())), cache->folder());
-  const File copy = cache->copy(name_of_copy(*object, std::nullopt), object->size(),
+  const File copy = cache->copy(name_of_copy(*object), object->size(),
                                 [&](File& to) { copy_object(object, to); });
   return from_begin(copy, address);
 }
@@ -337,7 +381,7 @@ std::shared_ptr<CachedFile> CachedFile::open(const std::string& address) {
 }
 
 std::shared_ptr<CachedFile> CachedFile::of(std::shared_ptr<RemoteFile> file) {
-  std::shared_ptr<const CopyFolder> cache = cache_in_use();
+  std::shared_ptr<BlockCache> cache = blocks_in_use();
   if (!cache || file->version().empty()) return std::make_shared<UncachedFile>(std::move(file));
   return std::make_shared<BlockFile>(std::move(file), std::move(cache));
 }

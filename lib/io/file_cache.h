@@ -17,6 +17,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "io/file.h"
 #include "io/remote/remote_file.h"
@@ -32,8 +33,10 @@ bool has_cache();
 /// written, or has more bytes than the cache. `path()` of the result is the address.
 File cached_copy(const std::string& address);
 
-/// Reads parts of an object through the cache, in blocks of 8 MiB, each read once from the store.
-/// Without a cache, reads the ranges themselves.
+/// Reads parts of an object through the cache, in blocks of 32 KiB (io/block_cache.h). What is not
+/// there is fetched by few requests, and is written to the cache after the caller has it. Processes
+/// do not wait for each other, so two of them may fetch the same block. Without a cache, reads the
+/// ranges themselves.
 class CachedFile {
  public:
   static std::shared_ptr<CachedFile> open(const std::string& address);
@@ -41,15 +44,16 @@ class CachedFile {
   static std::shared_ptr<CachedFile> of(std::shared_ptr<RemoteFile> file);
   virtual ~CachedFile() = default;
   virtual std::uint64_t size() const = 0;
-  virtual void pread_exact(void* out, std::size_t size, std::uint64_t offset) const = 0;
   /// As RemoteFile::pread_all().
-  virtual void pread_all(std::span<const RemoteFile::Range> ranges,
-                         const std::function<void(std::size_t)>& done = nullptr) const = 0;
+  virtual void pread_all(std::span<const RemoteFile::Range> ranges) const = 0;
 };
 
-/// A folder of copies, under file_cache.cc and its tests.
+/// A folder of copies, under file_cache.cc and block_cache.cc and their tests.
 class CopyFolder {
  public:
+  /// The end of names of files of blocks, after 32 hex digits.
+  static constexpr std::string_view kBlocks = ".blocks";
+
   /// Makes the folder, and removes what killed programs left in it.
   CopyFolder(std::string folder, std::uint64_t most_bytes);
 
@@ -58,12 +62,14 @@ class CopyFolder {
   /// the copy wait meanwhile. Throws what `fill` throws, and Stopped.
   File copy(const std::string& name, std::uint64_t bytes,
             const std::function<void(File&)>& fill) const;
+  /// Counts bytes that will be written to a file of blocks, and removes what was used least
+  /// recently if there are too many.
+  void make_room(std::uint64_t bytes) const;
   const std::string& folder() const { return folder_; }
   std::uint64_t most_bytes() const { return most_; }
 
  private:
-  void make_room(std::uint64_t bytes) const;
-  std::uint64_t remove_oldest() const;
+  std::uint64_t remove_oldest(std::uint64_t coming) const;
 
   std::string folder_;
   std::uint64_t most_;

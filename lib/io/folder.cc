@@ -276,23 +276,23 @@ std::string scratch_folder_of(const std::string& folder) {
   return local;
 }
 
-void end_left_uploads(const std::string& folder, double seconds) {
+void end_left_uploads(const std::string& folder) {
   static std::mutex mutex;
-  static std::vector<std::pair<std::string, double>> done;
+  static std::vector<std::string> done;
   if (!is_bucket(folder)) return;
   const std::string prefix = without_slash(folder) + "/";
   {
     const std::lock_guard lock(mutex);
-    if (std::any_of(done.begin(), done.end(), [&](const std::pair<std::string, double>& each) {
-          return prefix.starts_with(each.first) && each.second <= seconds;
-        }))
+    if (std::any_of(done.begin(), done.end(),
+                    [&](const std::string& each) { return prefix.starts_with(each); }))
       return;
-    done.emplace_back(prefix, seconds);
+    done.push_back(prefix);
   }
   try {
-    if (const int ended = abort_old_uploads(folder, seconds); ended > 0)
+    if (const int ended = end_left_uploads_below(folder); ended > 0)
       log_info("ended {} uploads below '{}' that killed programs left", ended, folder);
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::usage) throw;  // No request can succeed.
     log_info("cannot look for uploads that killed programs left below '{}': {}", folder,
              error.what());
   }

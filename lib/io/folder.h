@@ -49,9 +49,10 @@ std::string canonical_path(const std::string& path);
 /// temporary files, which may be large, it is in TMPDIR.
 std::string local_folder_of(const std::string& folder);
 std::string scratch_folder_of(const std::string& folder);
-/// Ends uploads that killed programs left below a folder of a bucket, if they began over `seconds`
-/// ago. Does so once a process for each folder and those below it. Nothing on a disk. Throws
-/// Stopped. An Error is logged, because a user may have no right to list uploads.
-void end_left_uploads(const std::string& folder, double seconds = 24 * 3600);
+/// Ends uploads that killed programs left below a folder of a bucket, and not those of living
+/// programs. Does so once a process for each folder and those below it. Nothing on a disk. Throws
+/// Stopped, and Error{usage} if there are no credentials. Another Error is logged, because a user
+/// may have no right to list uploads.
+void end_left_uploads(const std::string& folder);
 
 }  // namespace vfm::io

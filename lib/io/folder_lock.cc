@@ -49,16 +49,15 @@ bool is_taken(int fd) {
        folder);
 }
 
-/// Returns whether a lock's contents name a process of this machine that has ended.
-bool is_of_ended_process(const std::string& contents) {
+/// Returns the process that a lock's contents name, or none if another program wrote it.
+ProcessName process_of(const std::string& contents) {
   try {
     const Json lock = parse_json(contents, kLockObject);
-    return ProcessName{need_string(lock, "host", kLockObject),
-                       static_cast<long>(need_integer(lock, "pid", kLockObject)),
-                       need_string(lock, "machine", kLockObject)}
-        .is_gone();
+    return {need_string(lock, "host", kLockObject),
+            static_cast<long>(need_integer(lock, "pid", kLockObject)),
+            need_string(lock, "machine", kLockObject)};
   } catch (const Error&) {
-    return false;  // Another program's object. It is taken over if it does not change.
+    return {};  // It is taken over if it does not change.
   }
 }
 
@@ -112,6 +111,7 @@ struct FolderLock::Held {
 void FolderLock::Held::take() {
   std::string first;
   Stopwatch unchanged;
+  bool told = false;
   for (;; std::this_thread::sleep_for(std::chrono::milliseconds(200))) {
     check_stop();
     if (keep(store.create(kLockObject, contents()))) break;
@@ -123,7 +123,15 @@ void FolderLock::Held::take() {
     } else if (there->version != first) {
       fail_in_use(folder);
     }
-    const bool dead = unchanged.seconds() >= times.patience || is_of_ended_process(there->contents);
+    const ProcessName holder = process_of(there->contents);
+    const bool dead = unchanged.seconds() >= times.patience || holder.is_gone();
+    if (!dead && unchanged.seconds() > times.patience / 20 && !std::exchange(told, true))
+      log_warning(
+          "'{}' is locked by {}, which may have been killed: waiting {:.0f} s for a sign of it",
+          folder,
+          holder.host.empty() ? std::string("another program")
+                              : fmt::format("process {} of '{}'", holder.pid, holder.host),
+          times.patience);
     if (dead && keep(store.replace(kLockObject, contents(), there->version))) break;
   }
   thread = std::thread([this] { beat_until_end(); });
@@ -179,15 +187,13 @@ FolderLock& FolderLock::operator=(FolderLock&&) noexcept = default;
 FolderLock lock_folder(const std::string& folder, const LockTimes& times) {
   FolderLock lock;
   if (is_bucket(folder)) {
+    end_left_uploads(folder);
     auto held = std::make_unique<FolderLock::Held>(folder, times);
-    try {
-      held->store.check_conditions();
-    } catch (const Error& error) {
-      log_warning("{}; '{}' is written without a lock", error.what(), folder);
+    if (const std::string broken = held->store.broken_condition(); !broken.empty()) {
+      log_warning("{}; '{}' is written without a lock", broken, folder);
       return lock;
     }
     held->take();
-    end_left_uploads(folder, 0);
     lock.held_ = std::move(held);
     return lock;
   }

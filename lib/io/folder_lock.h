@@ -41,9 +41,9 @@ class FolderLock {
 };
 
 /// Makes the folder if needed, and locks it. Throws Error, which names the folder, if another
-/// program keeps the lock for `lock_patience`, or writes the object again. In a bucket, then ends
-/// uploads that killed programs left, whatever their age. If the lock is lost to another program,
-/// the run ends with an error (base/run_end.h).
+/// program keeps the lock for `lock_patience`, or writes the object again, and if a store cannot be
+/// asked or allows no writes. In a bucket, ends uploads that killed programs left. If the lock is
+/// lost to another program, the run ends with an error (base/run_end.h).
 FolderLock lock_folder(const std::string& folder, const LockTimes& times = {});
 
 }  // namespace vfm::io

@@ -17,6 +17,7 @@
 #include "io/held_begin.h"
 #include "io/places.h"
 #include "io/remote/address.h"
+#include "io/wrong_address.h"
 
 namespace vfm::io {
 namespace {
@@ -132,11 +133,15 @@ namespace {
 
 std::string refused_address(const Record& record) {
   const std::string path = get_string(record.json, "path").value_or("");
-  if (record.kind != "shard") return no_video_message(path, input_limits().protocols);
-  std::string refused = no_file_message(path);
-  if (const auto columns = record.json->find("columns"); columns != record.json->end())
-    for (const Json& column : *columns)
+  const bool shard = record.kind == "shard";
+  std::string refused =
+      shard ? no_file_message(path) : no_video_message(path, input_limits().protocols);
+  if (refused.empty()) refused = wrong_address(path);
+  if (const auto columns = record.json->find("columns"); shard && columns != record.json->end())
+    for (const Json& column : *columns) {
       if (refused.empty()) refused = no_file_message(column.get<std::string>());
+      if (refused.empty()) refused = wrong_address(column.get<std::string>());
+    }
   return refused;
 }
 

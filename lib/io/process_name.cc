@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <fstream>
+#include <sstream>
 
 #include "base/hash.h"
 
@@ -29,6 +30,24 @@ std::string machine_name() {
   return hash_hex(boot + std::string(space.data(), static_cast<std::size_t>(size))).substr(0, 16);
 }
 
+/// Whether a process has ended and its parent has not asked how. A parent that never does so keeps
+/// its number. Source: proc(5).
+bool has_ended(long pid) {
+  std::string stat;
+  std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/stat"), stat);
+  // "PID (NAME) STATE ...", and NAME may have any characters.
+  const std::size_t name_end = stat.rfind(") ");
+  if (name_end == stat.npos || (stat[name_end + 2] != 'Z' && stat[name_end + 2] != 'X'))
+    return false;
+  // Its other threads may still end.
+  std::istringstream fields(stat.substr(name_end + 2));
+  constexpr int kThreads = 18;  // after STATE, which is the first of these
+  std::string field;
+  for (int i = 0; i < kThreads; ++i)
+    fields >> field;
+  return fields && (field == "0" || field == "1");
+}
+
 }  // namespace
 
 ProcessName ProcessName::self() {
@@ -39,7 +58,8 @@ ProcessName ProcessName::self() {
 
 bool ProcessName::is_gone() const {
   if (machine.empty() || machine != self().machine || pid <= 0) return false;
-  return ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
+  if (::kill(static_cast<pid_t>(pid), 0) != 0) return errno == ESRCH;
+  return has_ended(pid);
 }
 
 std::string ProcessName::name() const {

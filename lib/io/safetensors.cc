@@ -112,27 +112,6 @@ HeaderEntry parse_entry(const std::string& name, const Json& value, std::string_
   return entry;
 }
 
-std::string make_header(std::span<const TensorView> tensors,
-                        const std::map<std::string, std::string>& metadata) {
-  Json header = Json::object();
-  header["__metadata__"] = metadata;
-  header["__metadata__"]["format"] = "pt";
-  std::uint64_t offset = 0;
-  for (const TensorView& tensor : tensors) {
-    header[tensor.name] = {{"dtype", tensor.dtype},
-                           {"shape", tensor.shape},
-                           {"data_offsets", {offset, offset + tensor.bytes()}}};
-    offset += tensor.bytes();
-  }
-  std::string text = header.dump();
-  if (text.size() > kMaxHeader - kAlignment) fail("too many tensors for one safetensors file");
-  text.append((kAlignment - (8 + text.size()) % kAlignment) % kAlignment, ' ');
-  std::string bytes(8, '\0');
-  for (std::size_t i = 0; i < 8; ++i)
-    bytes[i] = static_cast<char>(std::uint64_t{text.size()} >> 8 * i);
-  return bytes + text;
-}
-
 }  // namespace
 
 SafetensorsContents parse_safetensors(std::span<const std::byte> bytes, std::string_view what) {
@@ -263,10 +242,31 @@ SafetensorsPlan plan_safetensors(const std::string& name, std::vector<TensorView
   return plan;
 }
 
+std::string safetensors_header(const SafetensorsFile& file,
+                               const std::map<std::string, std::string>& metadata) {
+  Json header = Json::object();
+  header["__metadata__"] = metadata;
+  header["__metadata__"]["format"] = "pt";
+  std::uint64_t offset = 0;
+  for (const TensorView& tensor : file.tensors) {
+    header[tensor.name] = {{"dtype", tensor.dtype},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {offset, offset + tensor.bytes()}}};
+    offset += tensor.bytes();
+  }
+  std::string text = header.dump();
+  if (text.size() > kMaxHeader - kAlignment) fail("too many tensors for one safetensors file");
+  text.append((kAlignment - (8 + text.size()) % kAlignment) % kAlignment, ' ');
+  std::string bytes(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i)
+    bytes[i] = static_cast<char>(std::uint64_t{text.size()} >> 8 * i);
+  return bytes + text;
+}
+
 SafetensorsWriter::SafetensorsWriter(const std::string& folder, const SafetensorsFile& file,
                                      const std::map<std::string, std::string>& metadata)
     : out_(join_path(folder, file.name)), left_(0) {
-  const std::string header = make_header(file.tensors, metadata);
+  const std::string header = safetensors_header(file, metadata);
   left_ = header.size();
   write(std::as_bytes(std::span(header)));
   left_ = file.bytes();

@@ -89,8 +89,13 @@ struct SafetensorsPlan {
 SafetensorsPlan plan_safetensors(const std::string& name, std::vector<TensorView> tensors,
                                  std::uint64_t max_file_bytes);
 
-/// Writes one file in pieces, atomically. The data begin at a multiple of 64. The metadata are
-/// {"format":"pt"} and `metadata`. If the object is destroyed before finish(), no file remains.
+/// Returns the bytes of a file before its data, which begin at a multiple of 64. The metadata are
+/// {"format":"pt"} and `metadata`.
+std::string safetensors_header(const SafetensorsFile& file,
+                               const std::map<std::string, std::string>& metadata = {});
+
+/// Writes one file in pieces, atomically, with safetensors_header(). If the object is destroyed
+/// before finish(), no file remains.
 /// Thread-safety: one thread at a time.
 class SafetensorsWriter {
  public:

@@ -10,13 +10,16 @@
 #include "io/weight_index.h"
 
 namespace vfm::io {
-SafetensorsReader::SafetensorsReader(const std::string& folder, const std::string& name)
-    : SafetensorsReader(SafetensorsSet::file_of(folder, name)) {}
+SafetensorsReader::SafetensorsReader(const std::string& folder, const std::string& name,
+                                     const PlaceOf& place_of)
+    : SafetensorsReader(SafetensorsSet::file_of(folder, name), place_of) {}
 
-SafetensorsReader::SafetensorsReader(const std::string& file) : TensorSet(file) {
+SafetensorsReader::SafetensorsReader(const std::string& file, const PlaceOf& place_of)
+    : TensorSet(file) {
   const WeightIndex index = read_weight_index(file);
   for (const std::string& name : index.files) {
-    const std::string path = join_path(dir_name(file), name);
+    std::string path = join_path(dir_name(file), name);
+    if (place_of) path = place_of(path);
     std::unique_ptr<LazyMap> object;
     MappedFile map;  // Only pages of the header are read.
     if (is_remote(path))

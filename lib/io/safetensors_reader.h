@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,10 +25,13 @@ namespace vfm::io {
 /// The tensors of a set. TensorView::data is empty.
 class SafetensorsReader final : public TensorSet {
  public:
+  /// Returns where the bytes of a file are: its path, or that of a copy.
+  using PlaceOf = std::function<std::string(const std::string& path)>;
   /// Opens the files that SafetensorsSet would open. Throws the errors of SafetensorsSet, also for
   /// truncated files.
-  SafetensorsReader(const std::string& folder, const std::string& name);
-  explicit SafetensorsReader(const std::string& file);
+  SafetensorsReader(const std::string& folder, const std::string& name,
+                    const PlaceOf& place_of = {});
+  explicit SafetensorsReader(const std::string& file, const PlaceOf& place_of = {});
 
   void expect(std::span<const Part> parts) const override;
 

@@ -91,6 +91,7 @@ std::optional<PackWork> PackFeed::next() {
   }
   samples_.reset();
   shard_.reset();
+  kept_.reset();
   return work;
 }
 
@@ -147,6 +148,7 @@ std::optional<PackWork> PackFeed::next_shard() {
   const std::string path = get_string(record->json, "path").value_or(record->where);
   try {
     shard_ = std::make_shared<const ClipShard>(parse(*record));
+    kept_.emplace(shard_->tars);  // hashed and read
     duplicates_.emplace(shard_->record);
     const std::vector<std::string> splits = finished_(*shard_);
     for (const std::string& split : splits)
@@ -159,6 +161,7 @@ std::optional<PackWork> PackFeed::next_shard() {
     work.begin = true;
   } catch (const Error& error) {
     shard_.reset();
+    kept_.reset();
     work.errors.emplace_back(path, error);
   }
   return work;

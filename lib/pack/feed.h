@@ -15,6 +15,7 @@
 #include "base/held_json.h"
 #include "base/json_fwd.h"
 #include "io/error_log.h"
+#include "io/kept_objects.h"
 #include "io/manifest.h"
 #include "shard/columns.h"
 #include "shard/listed_clips.h"
@@ -86,6 +87,7 @@ class PackFeed {
   std::unordered_map<std::uint64_t, std::uint32_t> taken_;
   std::shared_ptr<const ClipShard> shard_;
   std::optional<shard::DuplicateHashes> duplicates_;  // of shard_
+  std::optional<io::KeptObjects> kept_;               // its tars
   std::unique_ptr<shard::JoinedReader> samples_;  // null if samples need not be read
 };
 

@@ -32,6 +32,7 @@ std::unique_ptr<io::Store> open_parts(const std::string& directory) {
 }
 
 std::unique_ptr<io::Store> open_leases(const std::string& directory) {
+  io::end_left_uploads(directory);  // of all parts and tools at once
   std::unique_ptr<io::Store> store = open_parts(directory);
   store->check_conditions();
   return store;

@@ -18,6 +18,7 @@
 #include "base/stop.h"
 #include "io/at_once.h"
 #include "io/file.h"
+#include "io/kept_objects.h"
 #include "io/late_files.h"
 #include "io/remote/address.h"
 #include "io/remote/remote_file.h"
@@ -225,7 +226,14 @@ void check_shard_bytes(const io::Record& record) {
   for (std::string& tar : io::column_tars(record))
     if (tar != tars[0]) tars.push_back(std::move(tar));
   for (const std::string& tar : tars) {
-    const auto check = [&] { check_bytes(tar, noted_of(record, tar)); };
+    const auto check = [&] {
+      try {
+        check_bytes(tar, noted_of(record, tar));
+      } catch (const Error&) {
+        io::KeptObjects::forget(tar);
+        throw;
+      }
+    };
     is_of_part(record) ? io::look_until_seen(input_limits().timeout, check) : check();
   }
 }

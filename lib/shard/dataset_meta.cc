@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -14,6 +15,7 @@
 #include "io/text_writer.h"
 #include "shard/dataset_card.h"
 #include "shard/energon_index.h"
+#include "shard/sample_list.h"
 #include "shard/writer.h"
 
 namespace vfm::shard {
@@ -203,7 +205,7 @@ void for_each_indexed(const std::string& tar,
 }
 
 void write_energon_meta(const std::string& directory, const DatasetShards& shards,
-                        const MediaOf& media) {
+                        const MediaOf& media, bool list) {
   const std::string meta = io::join_path(directory, ".nv-meta");
   io::make_directories(meta);
   const auto file = [&](const char* name) { return io::join_path(meta, name); };
@@ -213,12 +215,17 @@ void write_energon_meta(const std::string& directory, const DatasetShards& shard
   io::update_file(file("dataset.yaml"),
                   "__module__: megatron.energon\n__class__: CrudeWebdataset\n");
 
-  // The UUID is written last, so the index is complete if the UUID fits.
+  // The UUID is written last, so the index and the list are complete if the UUID fits.
   const std::string uuid = content_uuid(shards) + "\n";
   if (io::file_exists(file("index.sqlite")) && io::file_exists(file("index.uuid")) &&
-      io::read_file(file("index.uuid")) == uuid)
+      io::read_file(file("index.uuid")) == uuid &&
+      (!list || io::file_exists(sample_list_path(directory))))
     return;
-  write_energon_index(directory, file("index.sqlite"), shards, media);
+  std::optional<SampleListWriter> samples;
+  if (list) samples.emplace(sample_list_path(directory));
+  write_energon_index(directory, file("index.sqlite"), shards, media,
+                      samples ? &*samples : nullptr);
+  if (samples) samples->finish();
   io::write_file(file("index.uuid"), uuid);
 }
 

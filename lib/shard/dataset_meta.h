@@ -56,10 +56,10 @@ struct MediaMetadata {
 using MediaOf = std::function<MediaMetadata(std::size_t shard, std::int64_t sample,
                                             std::string_view key, std::string_view extension)>;
 
-/// Writes DIR/.nv-meta. Does nothing if the folder already describes these shards. Throws Error.
-/// Keys must be unique over all shards.
+/// Writes DIR/.nv-meta, and with `list` DIR/samples.bin (shard/sample_list.h). Does nothing if the
+/// folder already describes these shards. Throws Error. Keys must be unique over all shards.
 void write_energon_meta(const std::string& directory, const DatasetShards& shards,
-                        const MediaOf& media);
+                        const MediaOf& media, bool list = false);
 
 /// Writes DIR/wids.json for all shards, and DIR/SPLIT/wids.json for each split, without the
 /// optional MD5 sums.

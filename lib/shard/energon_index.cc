@@ -99,13 +99,14 @@ class Insert {
 };
 
 void fill(Database& db, const std::string& directory, const DatasetShards& shards,
-          const MediaOf& media) {
+          const MediaOf& media, SampleListWriter* list) {
   Insert samples(db, "INSERT INTO samples VALUES (?,?,?,?,?)");
   Insert parts(db, "INSERT INTO sample_parts VALUES (?,?,?,?,?)");
   Insert facts(db, "INSERT INTO media_metadata VALUES (?,?,?)");
   for (std::size_t shard = 0; shard < shards.size(); ++shard) {
     std::int64_t row = 0;
-    const std::string path = shards.at(shard).path;
+    const DatasetShard of = shards.at(shard);
+    const std::string& path = of.path;
     for_each_indexed(io::join_path(directory, path), [&](const IndexedSample& sample) {
       check_stop();
       const auto index = static_cast<std::uint64_t>(row);
@@ -125,20 +126,23 @@ void fill(Database& db, const std::string& directory, const DatasetShards& shard
               .add(dump_json(found.json))
               .done();
       }
+      if (list != nullptr) list->add(sample);
       ++row;
     });
+    if (list != nullptr) list->add(of);
   }
 }
 
 }  // namespace
 
 void write_energon_index(const std::string& directory, const std::string& path,
-                         const DatasetShards& shards, const MediaOf& media) {
+                         const DatasetShards& shards, const MediaOf& media,
+                         SampleListWriter* list) {
   io::AtomicFile file(path);
   {
     Database db(file.temporary_path(), path);
     db.run(kTables);
-    fill(db, directory, shards, media);
+    fill(db, directory, shards, media, list);
     db.run(kIndexes);
     db.run("COMMIT;");
   }

@@ -6,13 +6,14 @@
 #include <string>
 
 #include "shard/dataset_meta.h"
+#include "shard/sample_list.h"
 
 namespace vfm::shard {
 
-/// Writes `path` atomically from the indexes of the shards under `directory`. The same shards and
-/// SQLite version give the same bytes. Throws Error, for example if two shards have the same key
-/// ("key ... comes twice").
+/// Writes `path` atomically from the indexes of the shards under `directory`, and `list`, unless it
+/// is null. The same shards and SQLite version give the same bytes. Throws Error, for example if
+/// two shards have the same key ("key ... comes twice").
 void write_energon_index(const std::string& directory, const std::string& path,
-                         const DatasetShards& shards, const MediaOf& media);
+                         const DatasetShards& shards, const MediaOf& media, SampleListWriter* list);
 
 }  // namespace vfm::shard

@@ -40,34 +40,55 @@ bool has_tars(const std::string& directory) {
       list, [](const io::FolderEntry& entry) { return entry.name.ends_with(".tar"); });
 }
 
-template <class Use>
-void for_each_planned(const std::string& directory, const Use& use) {
-  const std::string plan_path = io::join_path(directory, "plan.json");
+/// Calls act(). Its errors say that this is no finished dataset.
+template <class Act>
+void in_dataset(const std::string& directory, const Act& act) {
   try {
-    if (!io::file_exists(io::join_path(directory, "dataset.json")))
-      fail(
-          "it has no dataset.json, which vfm-shard writes last{}",
-          has_tars(directory) ? "; for the shards in it name them: '" + directory + "'/*.tar" : "");
-    const Json plan = parse_json(io::read_file(plan_path), "'" + plan_path + "'");
-    const Json& shards = plan.at("shards");
-    // Of a bucket many records at once, and else one after the other.
-    const std::size_t at_once = io::requests_at_once(directory);
-    for (std::size_t begin = 0; begin < shards.size(); begin += at_once) {
-      std::vector<std::optional<FinishedShard>> some(std::min(at_once, shards.size() - begin));
-      io::for_each_at_once(some.size(), at_once, [&](std::size_t i) {
-        const std::string name = need_string(shards[begin + i], "path", "the plan");
-        if (!stays_inside(name)) fail("its plan names a shard outside of it, '{}'", name);
-        some[i] = FinishedShard{name, record_of(directory, name)};
-      });
-      for (std::optional<FinishedShard>& one : some)
-        use(one->name, std::move(one->record));
-    }
+    act();
   } catch (const std::exception& error) {
     fail_usage("'{}' is not a finished dataset of vfm-shard: {}", directory, error.what());
   }
 }
 
+std::vector<std::string> names_of_plan(const std::string& directory) {
+  const std::string plan_path = io::join_path(directory, "plan.json");
+  if (!io::file_exists(io::join_path(directory, "dataset.json")))
+    fail("it has no dataset.json, which vfm-shard writes last{}",
+         has_tars(directory) ? "; for the shards in it name them: '" + directory + "'/*.tar" : "");
+  const Json plan = parse_json(io::read_file(plan_path), "'" + plan_path + "'");
+  std::vector<std::string> names;
+  for (const Json& shard : plan.at("shards")) {
+    names.push_back(need_string(shard, "path", "the plan"));
+    if (!stays_inside(names.back()))
+      fail("its plan names a shard outside of it, '{}'", names.back());
+  }
+  return names;
+}
+
+template <class Use>
+void for_each_planned(const std::string& directory, const Use& use) {
+  in_dataset(directory, [&] {
+    const std::vector<std::string> names = names_of_plan(directory);
+    // Of a bucket many records at once, and else one after the other.
+    const std::size_t at_once = io::requests_at_once(directory);
+    for (std::size_t begin = 0; begin < names.size(); begin += at_once) {
+      std::vector<std::optional<FinishedShard>> some(std::min(at_once, names.size() - begin));
+      io::for_each_at_once(some.size(), at_once, [&](std::size_t i) {
+        some[i] = FinishedShard{names[begin + i], record_of(directory, names[begin + i])};
+      });
+      for (std::optional<FinishedShard>& one : some)
+        use(one->name, std::move(one->record));
+    }
+  });
+}
+
 }  // namespace
+
+std::vector<std::string> planned_names(const std::string& directory) {
+  std::vector<std::string> names;
+  in_dataset(directory, [&] { names = names_of_plan(directory); });
+  return names;
+}
 
 std::vector<FinishedShard> planned_shards(const std::string& directory) {
   std::vector<FinishedShard> shards;

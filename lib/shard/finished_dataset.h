@@ -18,6 +18,8 @@ struct FinishedShard {
   io::Record record;
 };
 
+/// Returns the paths of planned_shards() within the folder, without reading what is known of each.
+std::vector<std::string> planned_names(const std::string& directory);
 /// Returns the shards of a folder that vfm-shard wrote, in the order of its plan. Throws
 /// Error{usage} for any other folder, and for an unfinished dataset.
 std::vector<FinishedShard> planned_shards(const std::string& directory);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <omp.h>
+#include <signal.h>
 
 #include <memory>
 #include <optional>
@@ -12,6 +13,9 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/save_at_term.h"
+#include "base/stop.h"
+#include "base/stopwatch.h"
 #include "dist/together.h"
 #include "io/atomic_file.h"
 #include "io/folder_lock.h"
@@ -19,10 +23,12 @@
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/lora_file.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/checkpoint_saver.h"
 #include "train/checkpoint/generation_facts.h"
 #include "train/cost/memory.h"
 #include "train/data/blend.h"
 #include "train/data/shared_files.h"
+#include "train/data/skipped_samples.h"
 #include "train/kind.h"
 #include "train/plan/tp_chunks.h"
 #include "train/recipe/recipe_file.h"
@@ -33,9 +39,12 @@
 #include "train/state/next_stage.h"
 #include "train/step/folder_validations.h"
 #include "train/step/trainer.h"
+#include "train/stop_file.h"
 
 namespace vfm::train {
 namespace {
+
+constexpr const char* kSkippedSamples = "skipped_samples";  // in train.json
 
 class Run {
  public:
@@ -60,14 +69,18 @@ class Run {
   /// Begins the time of the next step. Returns false if there is none.
   bool next_step();
   Trainer& trainer() { return *trainer_; }
+  StepResult train_step();
   /// A step without data still reports the samples that it lacked.
   void say_failures();
   /// What follows a step: log, validation, checkpoint.
   void finish_step(const StepResult& result);
   /// Returns the number of samples that could not be read.
   long end();
+  /// True if SIGTERM ended it before its last step.
+  bool ended_by_term() const { return by_term_; }
   /// Of a run that a signal ends.
-  void say_stopped() const {
+  void say_stopped() {
+    if (saver_) saver_->forget();
     if (leader() && trainer_)
       train::say_stopped(options_, trainer_->state().step, last_step(), newest_);
   }
@@ -84,6 +97,7 @@ class Run {
   void resume(const std::string& folder, const std::string& train_text);
   void take_over(const std::string& folder, const Json& train, const RunState& state,
                  Tables tables);
+  void settle_data(const Json& train);
   void make_trainer();
   void begin();
   void begin_stage();
@@ -92,9 +106,11 @@ class Run {
   std::int64_t first_step() const { return first_step_after(stages_); }
   std::int64_t last_step() const { return first_step() + recipe_.train.steps; }
   void save();
-  void prune();
+  void finish_save();
+  void saved(const std::optional<SavedCheckpoint>& checkpoint);
+  void prune(std::int64_t step) const;
   Json train_json() const;
-  void announce(const std::string& folder);
+  void announce(const std::string& folder, std::int64_t step);
   void collect_failures();
 
   const RunOptions& options_;
@@ -107,13 +123,20 @@ class Run {
   std::unique_ptr<Dataset> data_;
   std::optional<FolderValidations> validation_;
   io::FolderLock lock_;
+  std::optional<models::HeldRun> held_;  // of the leader, while lock_ is held
   std::optional<Trainer> trainer_;
   RunLog log_;
   models::Origin init_;                          // what load_initial() remembers
   Json stages_ = Json::array();                  // those before this one (train/state/next_stage.h)
+  std::optional<StopFile> stop_file_;            // on rank 0
   bool due_ = false, ended_ = false;             // a checkpoint; the run
+  bool by_term_ = false;
   std::string newest_;                           // checkpoint
+  std::optional<CheckpointSaver> saver_;         // while training
+  Stopwatch since_save_;
+  FileCopies copies_;                            // of checkpoints, in this host's memory
   std::map<std::string, std::string> failures_;  // of all ranks, on rank 0
+  std::vector<std::string> skipped_;             // keys of --skip-samples, on rank 0
 };
 
 /// What is refused before there is anything of the run.
@@ -137,12 +160,15 @@ void Run::start() {
   // What the stage begins with, on its data: the earlier run's average.
   if (!validation_->empty() && first_step() > 0 && trainer_->state().step == first_step())
     validate();
+  saver_.emplace(trainer_->parallel().mesh(), options_.out);
+  since_save_ = {};
   log_.start(*trainer_);
+  if (leader()) stop_file_.emplace(options_.out);
   progress_.start("steps", static_cast<std::uint64_t>(
                                std::max<std::int64_t>(0, last_step() - trainer_->state().step)));
   if (trainer_->state().step >= last_step() && options_.synthetic.empty()) {
-    prune();  // what a kill after the last checkpoint left
-    announce(newest_);
+    prune(trainer_->state().step);  // what a kill after the last checkpoint left
+    announce(newest_, trainer_->state().step);
   }
 }
 
@@ -150,6 +176,14 @@ bool Run::next_step() {
   if (ended_ || trainer_->state().step >= last_step()) return false;
   world_.section("step", recipe_.train.step_limit);
   return true;
+}
+
+StepResult Run::train_step() {
+  SaveNotes notes = saver_->notes();
+  const double minutes = recipe_.train.checkpoint_minutes;
+  if (leader() && minutes > 0 && since_save_.seconds() > 60 * minutes) notes.due = 1;
+  trainer_->tell(notes);
+  return trainer_->train_step();
 }
 
 void Run::say_failures() {
@@ -160,17 +194,23 @@ void Run::say_failures() {
 void Run::finish_step(const StepResult& result) {
   const std::int64_t step = trainer_->state().step, steps = last_step();
   ended_ = result.wind_up || step == steps;
+  by_term_ = result.term && step < steps;
   log(result);
+  saved(saver_->advance(result.save));
   if (!validation_->empty() && (step % recipe_.validation.every == 0 || step == steps)) validate();
   if (result.stop) throw Stopped();
-  due_ = due_ || ended_ || step % recipe_.train.checkpoint_every == 0;
+  due_ = due_ || ended_ || step % recipe_.train.checkpoint_every == 0 || result.save.due > 0;
+  const std::int64_t every = recipe_.train.compare_every;
+  if (every > 0 && (due_ || step % every == 0)) trainer_->compare_replicas();
   if (due_) save();
 }
 
 long Run::end() {
   world_.section("checkpoint", recipe_.train.checkpoint_limit);  // rank 0 may write a report
+  finish_save();
+  saver_->forget();
   if (trainer_->state().skips_in_row > 0 && trainer_->state().step >= last_step())
-    fail("the gradient was not finite in the last {}: {}, start over with a lower one",
+    fail("the last {} were skipped: {}, start over with a lower one",
          counted(trainer_->state().skips_in_row, "step"),
          describe_setting(recipe_, "optimizer.lr"));
   collect_failures();
@@ -180,6 +220,9 @@ long Run::end() {
   }
   if (leader() && !options_.report.empty())
     write_training_report(options_, recipe_, stages_, *trainer_, validation_->first());
+  if (stop_file_) stop_file_->obeyed();
+  if (leader() && !by_term_ && trainer_->state().step < last_step())
+    log_info("asked to end: saved after step {} of {}", trainer_->state().step, last_step());
   return std::stol(dist::broadcast(world_, std::to_string(failures_.size())));
 }
 
@@ -196,9 +239,15 @@ void Run::open() {
     warn_of_data(*data_);
     lock_ = io::lock_folder(options_.out);
     io::make_directories(io::join_path(options_.out, "checkpoints"));
+    held_.emplace(options_.out);
     models::remove_unfinished_checkpoints(options_.out);
   }
-  if (!options_.force) newest_ = newest_good_checkpoint(world_, options_.out);
+  if (!options_.force) {
+    copies_ = snapshot_files(options_.out);
+    newest_ = newest_good_checkpoint(world_, options_.out, copies_);
+    if (leader() && !newest_.empty() && !copies_.empty())
+      log_info("what this host still has in memory of '{}' is read from there", newest_);
+  }
   if (leader() && !newest_.empty())
     train_text = io::read_file(io::join_path(newest_, "train.json"));
   train_text = dist::broadcast(world_, train_text);
@@ -212,6 +261,7 @@ void Run::open() {
     begin_stage();
   else
     begin();
+  remove_snapshots(options_.out);  // nobody makes one before all are in the first step
   if (leader()) {
     if (newest_.empty()) {
       say_begins_again(options_);
@@ -232,7 +282,7 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
     check_packing(train, options_.out);
   });
   stages_ = earlier_stages(train);
-  data_->settle(world_, train);
+  settle_data(train);
   make_trainer();
   RunState state = RunState::from_json(train["state"], what);
   state.first_step = first_step();
@@ -250,7 +300,7 @@ void Run::take_over(const std::string& folder, const Json& train, const RunState
   const nn::ParameterList& frozen = trainer_->objective().frozen();
   init_ = models::Origin::from_json(train.value("init", Json()));
   if (!frozen.empty()) init_ = load_base(world_, options_, init_, nn::states_of(frozen));
-  read_checkpoint(world_, folder, trainer_->optimizer(), tables, trainer_->other_states());
+  read_checkpoint(world_, folder, trainer_->optimizer(), tables, trainer_->other_states(), copies_);
   trainer_->restore(state);
 }
 
@@ -263,9 +313,10 @@ void Run::begin_stage() {
     check_last_step(state.step, recipe_);
   });
   if (!earlier.same_data) state.of_sources.clear();
+  state.recent = {};
   stages_ = earlier.stages;
   state.first_step = first_step();
-  data_->settle(world_, {});
+  settle_data({});
   make_trainer();
   take_over(earlier.checkpoint, earlier.train, state, Tables::may_be_longer);
   if (!leader()) return;
@@ -280,7 +331,7 @@ void Run::begin_stage() {
 
 /// A new run.
 void Run::begin() {
-  data_->settle(world_, {});
+  settle_data({});
   make_trainer();
   if (options_.init.empty()) return;
   const auto &frozen = trainer_->objective().frozen(), &own = trainer_->shards().states();
@@ -288,6 +339,33 @@ void Run::begin() {
   if (leader()) say_begins(options_, recipe_, *data_);
   trainer_->optimizer().restart_ema();
   trainer_->shards().gather();
+}
+
+/// Settles the data; `train` is the train.json of a run that goes on, or null. What is left out
+/// then stays out, unless --skip-samples says otherwise.
+void Run::settle_data(const Json& train) {
+  data_->settle(world_, train);
+  std::vector<std::size_t> samples;
+  on_all_ranks(world_, [&] {
+    if (!leader()) return;
+    if (train.is_object()) skipped_ = train.value(kSkippedSamples, skipped_);
+    if (!options_.skip_samples.empty()) {
+      std::vector<std::string> given = read_skipped(options_.skip_samples);
+      if (train.is_object() && given != skipped_)
+        log_warning(
+            "--skip-samples names {}, and '{}' has left out {} up to here: others are "
+            "trained on now",
+            counted(std::ssize(given), "sample"), options_.out, skipped_.size());
+      skipped_ = std::move(given);
+    }
+    samples = find_samples(*data_, skipped_);
+    if (samples.empty() && !skipped_.empty() && !options_.skip_samples.empty())
+      fail_usage("'{}' has {}, and none is that of a sample of the data, such as '{}'",
+                 options_.skip_samples, counted(std::ssize(skipped_), "key"), data_->entry(0).key);
+    if (!skipped_.empty()) log_info("{} left out", counted(std::ssize(samples), "sample"));
+  });
+  const std::string told = dist::broadcast(world_, dump_json(Json(samples)));
+  data_->leave_out(parse_json(told, "samples to leave out").get<std::set<std::size_t>>());
 }
 
 /// Says what it does not keep.
@@ -305,7 +383,13 @@ void Run::make_trainer() {
 
 void Run::log(const StepResult& result) {
   const RunState& state = trainer_->state();
-  if (result.skipped && leader())
+  if (result.spike && leader())
+    log_warning(
+        "step {}: loss {:.4g} and gradient norm {:.4g} are a spike, the update is skipped "
+        "({})",
+        state.step, result.loss.mean(), result.gradient_norm,
+        describe_setting(recipe_, "train.skip_spikes"));
+  else if (result.skipped && leader())
     log_warning("step {}: the gradient is not finite, the update is skipped", state.step);
   log_.add(result);
   progress_.note(log_.note(result, state, last_step()));
@@ -343,6 +427,7 @@ Json Run::train_json() const {
   train.update({{"data_fingerprint", data_->fingerprint()},
                 {"log", log_.sums.to_json()},
                 {"errors", errors}});
+  if (!skipped_.empty()) train[kSkippedSamples] = skipped_;
   if (data_->tells_repeats())
     for (const DataSource& source : data_->sources())
       train[kNamedKeys].push_back(source.name);
@@ -355,15 +440,21 @@ Json Run::train_json() const {
 void Run::save() {
   if (trainer_->state().skips_in_row > 0) {
     if (leader())
-      log_warning("step {}: no checkpoint while the gradient is not finite",
-                  trainer_->state().step);
+      log_warning("step {}: no checkpoint while steps are skipped", trainer_->state().step);
     return;
   }
   due_ = false;
   if (!options_.synthetic.empty()) return;
   world_.section("checkpoint", recipe_.train.checkpoint_limit);
+  if (saver_->pending()) {
+    const Stopwatch watch;
+    finish_save();
+    if (leader())
+      log_info("step {}: waited {} for the checkpoint before", trainer_->state().step,
+               watch.text());
+  }
   collect_failures();
-  if (leader()) log_.sync();
+  since_save_ = {};
   Checkpoint checkpoint{.step = trainer_->state().step,
                         .config = trainer_->objective().config(),
                         .train = leader() ? train_json() : Json(),
@@ -371,21 +462,41 @@ void Run::save() {
                         .others = trainer_->other_states()};
   if (recipe_.lora.rank > 0)
     checkpoint.adapters = models::lora_metadata(kind_.adapter_targets(recipe_), recipe_.lora);
-  newest_ = write_checkpoint(trainer_->parallel().mesh(), options_.out, checkpoint);
-  prune();
-  announce(newest_);
-  world_.barrier();
+  // Before a checkpoint the logs are durable, as it must not be ahead of them.
+  saver_->begin(checkpoint, {.before = [this] { log_.sync(); },
+                             .after = [this, step = checkpoint.step] { prune(step); }});
+  if (!ended_) return;
+  const std::optional<SavedCheckpoint> last = saver_->finish(recipe_.train.checkpoint_limit);
+  last->need(world_);
+  saved(last);
 }
 
-void Run::prune() {
-  if (!leader()) return;
-  prune_checkpoints(options_.out, trainer_->state().step, recipe_.train.checkpoint_every,
-                    last_step(), recipe_.train.keep);
+void Run::finish_save() {
+  saved(saver_->finish(recipe_.train.checkpoint_limit));
 }
 
-void Run::announce(const std::string& folder) {
+/// What is said of a checkpoint that has ended, if one has.
+void Run::saved(const std::optional<SavedCheckpoint>& checkpoint) {
+  if (!checkpoint) return;
+  if (checkpoint->complete) {
+    newest_ = checkpoint->folder;
+    announce(newest_, checkpoint->step);
+  } else if (leader()) {
+    log_warning("no checkpoint of step {}: {}; the run goes on, and tries the next one",
+                checkpoint->step, checkpoint->failure);
+  }
+}
+
+/// After that of `step`. With checkpoints by time no step is more regular than others.
+void Run::prune(std::int64_t step) const {
+  const TrainRecipe& train = recipe_.train;
+  if (leader())
+    prune_checkpoints(options_.out, step, train.checkpoint_minutes > 0 ? 1 : train.checkpoint_every,
+                      last_step(), train.keep, train.keep_every);
+}
+
+void Run::announce(const std::string& folder, std::int64_t step) {
   if (!leader()) return;
-  const std::int64_t step = trainer_->state().step;
   manifest_.write({{"kind", "checkpoint"},
                    {"path", folder},
                    {"step", step},
@@ -413,17 +524,24 @@ long run(const RunOptions& options, dist::World& world, io::ManifestWriter& mani
   Run run(options, world, manifest, progress);
   try {
     run.start();
-    while (run.next_step()) {
-      StepResult result;
-      try {
-        result = run.trainer().train_step();
-      } catch (const Error&) {
-        run.say_failures();
-        throw;
+    long failures = 0;
+    {
+      const SaveAtTerm saves;  // before there is nothing to save
+      while (run.next_step()) {
+        StepResult result;
+        try {
+          result = run.train_step();
+        } catch (const Error&) {
+          run.say_failures();
+          throw;
+        }
+        run.finish_step(result);
       }
-      run.finish_step(result);
+      failures = run.end();
     }
-    return run.end();
+    if (!run.ended_by_term()) return failures;
+    request_stop(SIGTERM);
+    throw Stopped();
   } catch (const Stopped&) {
     run.say_stopped();
     throw;

@@ -5,6 +5,7 @@
 //   RUN/events.out.tfevents.*           train/report/tensorboard.h
 //   RUN/checkpoints/step-*              train/checkpoint/checkpoint.h
 //   RUN/errors.jsonl                    samples that could not be read, if any
+//   RUN/stop                            asks it to save and end (train/stop_file.h)
 // Thread-safety: one thread; every rank of the world calls run().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -52,6 +53,9 @@ struct RunOptions {
   std::string earlier;
   models::ModelFacts base;  ///< facts of the model in `init` or `earlier`, from read_beginning()
   std::string out;          ///< RUN; created if it does not exist
+  /// File of keys of samples to leave out (train/data/skipped_samples.h). "": a run that goes on
+  /// leaves out what it left out before.
+  std::string skip_samples;
   bool force = false;       ///< forget what is in RUN and start over
   int threads = 0;          ///< threads of this rank; 0: as OpenMP decides
   int local_ranks = 1;      ///< for training_cost(): ranks on this machine, which share its memory
@@ -62,9 +66,10 @@ struct RunOptions {
 
 /// Trains up to recipe.train.steps, from the beginning or from RUN's newest good checkpoint. Rank 0
 /// writes one manifest record a checkpoint when the checkpoint is durable. A run that is already at
-/// its end writes the record of its last checkpoint. After SIGUSR1 (base/stop.h) it saves at the
-/// end of the step and returns. Returns the number of samples that could not be read. Throws
-/// Error{usage} if recipe, data and what is in RUN do not fit, and Stopped after a signal to stop.
+/// its end writes the record of its last checkpoint. After SIGUSR1 (base/stop.h), or when RUN/stop
+/// is there, it saves at the end of the step and returns. After SIGTERM it saves and throws
+/// Stopped. Returns the number of samples that could not be read. Throws Error{usage} if recipe,
+/// data and what is in RUN do not fit, and Stopped after another signal to stop.
 long run(const RunOptions& options, dist::World& world, io::ManifestWriter& manifest,
          Progress& progress);
 

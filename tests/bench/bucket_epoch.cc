@@ -2,8 +2,10 @@
 // of an epoch. Run by bucket_epoch.sh.
 //
 //   bucket_epoch make DIR SAMPLES MEGABYTES   latents of this size, ten of them in a shard
+//   bucket_epoch make-clips DIR SHARDS COUNT  a dataset of small pictures, COUNT in each shard
 //   bucket_epoch put DIR ADDRESS              the files of a folder into a bucket
 //   bucket_epoch first DIR                    seconds from the open of DIR to the first batch
+//   bucket_epoch first-clips DIR              the same of clips for a tokenizer
 //   bucket_epoch epoch DIR RATE               an epoch of RATE samples a second, ten in a step
 //
 // Results are lines of JSON. DIR may be an address. Nothing is computed: a step sleeps.
@@ -29,12 +31,16 @@
 #include "io/file_cache.h"
 #include "io/folder.h"
 #include "io/npy.h"
+#include "media/container/picture_file.h"
+#include "shard/dataset_meta.h"
 #include "shard/sample.h"
+#include "shard/sample_list.h"
 #include "shard/writer.h"
 #include "train/data/step_reader.h"
 #include "train/diffusion/data.h"
 #include "train/recipe/recipe_file.h"
 #include "train/step/parallel.h"
+#include "train/tokenizer/clips.h"
 
 using namespace vfm;
 using namespace vfm::train;
@@ -101,6 +107,37 @@ void make(const std::string& folder, int samples, double megabytes) {
                                    {"std", std::vector<double>(kChannels, 1.0)}}));
 }
 
+/// What vfm-shard writes, as far as training on clips reads it. All shards are one tar.
+void make_clips(const std::string& folder, int shards, int count) {
+  media::RgbImage image{16, 16, std::vector<std::uint8_t>(16 * 16 * 3, 100)};
+  const std::string picture = media::encode_png(image);
+  std::filesystem::create_directories(folder + "/train/a");
+  const auto stem = [](int shard) { return fmt::format("train/a/a-{:06}", shard); };
+  shard::Writer writer(folder + "/" + stem(0) + ".tar");
+  for (int row = 0; row < count; ++row)
+    writer.add(shard::Sample{fmt::format("clip-{:06}-{:08x}", row, row * 2654435761U),
+                             {{"png", picture}, {"json", "{}"}}});
+  Json notes = writer.finish();
+  notes["split"] = "train";
+  Json plan = Json::array();
+  shard::SampleListWriter list(shard::sample_list_path(folder));
+  for (int shard = 0; shard < shards; ++shard) {
+    io::write_file(folder + "/" + stem(shard) + ".json", dump_json(notes));
+    for (const char* end : {".tar", ".tar.idx", ".idx"})
+      if (shard > 0)
+        std::filesystem::create_hard_link(folder + "/" + stem(0) + end,
+                                          folder + "/" + stem(shard) + end);
+    plan.push_back({{"path", stem(shard) + ".tar"}});
+    shard::for_each_indexed(folder + "/" + stem(0) + ".tar",
+                            [&](const shard::IndexedSample& sample) { list.add(sample); });
+    list.add(shard::DatasetShard{stem(shard) + ".tar", "train", count, 0,
+                                 notes["xxh3"].get<std::string>()});
+  }
+  list.finish();
+  io::write_file(folder + "/plan.json", dump_json({{"shards", plan}}));
+  io::write_file(folder + "/dataset.json", "{}");
+}
+
 void put(const std::string& folder, const std::string& address) {
   const std::vector<io::FolderEntry> files = io::files_below(folder);
   io::for_each_at_once(files.size(), 4, [&](std::size_t i) {
@@ -140,11 +177,24 @@ std::size_t take_step(StepReader& reader) {
   return samples;
 }
 
-int first(const std::string& folder) {
+Recipe recipe_of_clips() {
+  return make_recipe(parse_yaml(
+      "model: {type: tokenizer, latent_channels: 6, encoder_block_out_channels: [8, 8, 16, 32], "
+      "decode_block_out_channels: [8, 8, 16, 32], num_layers: 1, patch_size: 2, "
+      "spatial_compression_ratio: 4, temporal_compression_ratio: 4}\n"
+      "data: {tokens: 16, packs: 10, size: 16, frames: 9}\ntrain: {steps: 1000000}\n",
+      "bucket_epoch"));
+}
+
+int first(const std::string& folder, bool clips) {
   const double begin = now();
-  const auto data = open_latents(folder, "train");
+  Recipe recipe = clips ? recipe_of_clips() : Recipe();
+  const auto data = clips ? open_clips(folder, "train", recipe) : open_latents(folder, "train");
   const double opened = now() - begin;
-  const Recipe recipe = recipe_of(*data);
+  if (clips)
+    data->fit(recipe);
+  else
+    recipe = recipe_of(*data);
   const auto world = dist::self_world();
   const Parallel parallel(recipe, *world);
   StepReader reader(recipe, *data, parallel);
@@ -184,7 +234,8 @@ int run(const std::vector<std::string>& words) {
   if (const char* cache = std::getenv("VFM_CACHE"); cache != nullptr) io::set_cache(cache);
   if (verb == "make") make(words.at(1), std::stoi(words.at(2)), std::stod(words.at(3)));
   if (verb == "put") put(words.at(1), words.at(2));
-  if (verb == "first") return first(words.at(1));
+  if (verb == "make-clips") make_clips(words.at(1), std::stoi(words.at(2)), std::stoi(words.at(3)));
+  if (verb == "first" || verb == "first-clips") return first(words.at(1), verb == "first-clips");
   if (verb == "epoch") return epoch(words.at(1), std::stod(words.at(2)));
   return 0;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Training on latents in a bucket, with 20 ms of latency before each answer: the seconds to the first batch of 1,000 shards and
-# a million samples, with nothing in a cache; and the part of its time that a rank waits for samples of 2 MB, ten a second, at
+# a million samples, of latents and of clips, without a cache and with an empty one; and the part of its time that a rank waits for samples of 2 MB, ten a second, at
 # 50 MB/s a connection, in an epoch without a cache, in one that fills the cache, and in one that finds it. A Markdown table.
 # The server and the proxy that slows it down run on the same cores.
 # usage: tests/bench/bucket_epoch.sh [BUILD]      (default: build)
@@ -37,7 +37,9 @@ shards=${SHARDS:-1000} samples=${SAMPLES:-300}
 "$bench" put "$scratch/many" s3://bench/many
 "$bench" make "$scratch/large" "$samples" 2
 "$bench" put "$scratch/large" s3://bench/large
-rm -rf "$scratch/many" "$scratch/large"
+"$bench" make-clips "$scratch/clips" "$shards" 1000
+"$bench" put "$scratch/clips" s3://bench/clips
+rm -rf "$scratch/many" "$scratch/clips" "$scratch/large"
 proxy_start
 pace="pace latency=${LATENCY:-0.02} rate=${RATE:-50e6}"
 export OMP_NUM_THREADS=1
@@ -45,11 +47,19 @@ requests() { asked length; }
 
 echo "| Latents in a bucket, $(awk -v s="${LATENCY:-0.02}" 'BEGIN { print s * 1000 }') ms, $(awk -v r="${RATE:-50e6}" 'BEGIN { print r / 1e6 }') MB/s a connection | measured | requests |"
 echo "|---|--:|--:|"
-for _ in $(seq "${ROUNDS:-3}"); do
+first() { # COMMAND PLACE WORDS
   faults <<<"$pace"
-  "$bench" first s3://bench/many >"$scratch/first"
-  jq -r --arg requests "$(requests)" --arg shards "$shards" \
-    '"| first batch, \(.samples) of \(.of) samples in \($shards) shards | \(.seconds) s (index \(.opened) s) | \($requests) |"' "$scratch/first"
+  "$bench" "$1" "$2" >"$scratch/first.json"
+  jq -r --arg requests "$(requests)" --arg shards "$shards" --arg words "$3" \
+    '"| first batch, \(.samples) of \(.of) \($words) in \($shards) shards | \(.seconds) s (index \(.opened) s) | \($requests) |"' "$scratch/first.json"
+}
+for _ in $(seq "${ROUNDS:-3}"); do
+  first first s3://bench/many samples
+  VFM_CACHE=$scratch/first:4GB first first s3://bench/many 'samples, a cache that is empty,'
+  rm -r "$scratch/first"
+  first first-clips s3://bench/clips clips
+  VFM_CACHE=$scratch/first:4GB first first-clips s3://bench/clips 'clips, a cache that is empty,'
+  rm -r "$scratch/first"
 done
 for cache in "" "$scratch/cache:4GB" "$scratch/cache:4GB"; do
   words="no cache"

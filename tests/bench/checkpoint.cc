@@ -1,10 +1,12 @@
 // Checkpoints by all ranks against checkpoints by rank 0 alone, as far as the machine's disk
 // allows.
 //
-//   checkpoint DIR MIB            times both, of as many MiB of f32 weights with moments and
-//   average checkpoint DIR --again FROM   loads a checkpoint and saves it as the run DIR: the same
-//   bytes
-// Both as they are, or by mpirun.
+//   checkpoint DIR MIB                    times both, of as many MiB of f32 weights with moments
+//                                         and average
+//   checkpoint DIR MIB --wait             how long a step waits for one that is written beside it
+//   checkpoint DIR --again FROM           loads a checkpoint and saves it as the run DIR: the same
+//                                         bytes
+// All as they are, or by mpirun.
 // SPDX-License-Identifier: Apache-2.0
 #include "train/checkpoint/checkpoint.h"
 
@@ -26,6 +28,7 @@
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/lora_file.h"
+#include "train/checkpoint/checkpoint_saver.h"
 
 namespace {
 
@@ -101,10 +104,42 @@ void resume_alone(dist::World& world, const std::string& folder, const Optimizer
       world.broadcast({tensor.data<std::byte>(), tensor.bytes()});
 }
 
-void measure(dist::World& world, const std::string& out, int mib) {
+Weights weights_of(int mib) {
   Weights weights;
   for (int at = 0; at < mib; at += 16)  // 16 MiB each
     weights.add(fmt::format("blocks.{:04}.weight", at / 16), {2048, 2048});
+  return weights;
+}
+
+/// A step waits for the disk, or for memory.
+void measure_wait(dist::World& world, const std::string& out, int mib) {
+  const Weights weights = weights_of(mib);
+  const Optimizer optimizer({}, {}, weights.list);
+  const dist::Mesh mesh(world, {});
+  SaveLimits no_memory;
+  no_memory.snapshot_bytes = 0;
+  CheckpointSaver waited(mesh, out, no_memory), beside(mesh, out);
+  for (int round = 0; round < 4; ++round) {
+    const Checkpoint checkpoint{round, Json::object(), Json::object(), optimizer};
+    const double whole = seconds_of(world, [&] {
+      waited.begin(checkpoint);
+      waited.finish()->need(world);
+    });
+    if (world.rank() == 0) std::filesystem::remove_all(out);
+    const double step = seconds_of(world, [&] { beside.begin(checkpoint); });
+    const double rest = seconds_of(world, [&] { beside.finish()->need(world); });
+    if (world.rank() == 0)
+      std::printf(
+          "%d ranks, %d MiB: saved in %.2f s; beside steps, which wait %.3f s (%.2f %%), in %.2f "
+          "s\n",
+          world.size(), 4 * mib, whole, step, 100 * step / whole, step + rest);
+    if (world.rank() == 0) std::filesystem::remove_all(out);
+  }
+  beside.forget();
+}
+
+void measure(dist::World& world, const std::string& out, int mib) {
+  const Weights weights = weights_of(mib);
   const Optimizer optimizer({}, {}, weights.list);
   const Checkpoint checkpoint{1, Json::object(), Json::object(), optimizer};
   const dist::Mesh mesh(world, {});
@@ -156,10 +191,12 @@ int main(int argc, char** argv) {
   try {
     if (argc == 3)
       measure(*world, argv[1], std::atoi(argv[2]));
+    else if (argc == 4 && std::string(argv[3]) == "--wait")
+      measure_wait(*world, argv[1], std::atoi(argv[2]));
     else if (argc == 4 && std::string(argv[2]) == "--again")
       again(*world, argv[1], argv[3]);
     else
-      fail("usage: checkpoint DIR MIB, or checkpoint DIR --again FROM");
+      fail("usage: checkpoint DIR MIB [--wait], or checkpoint DIR --again FROM");
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "checkpoint: %s\n", error.what());

@@ -79,7 +79,7 @@ ended() { timeout 1800 sbatch --wait -Q -o /dev/null -d "afterok:$1" --kill-on-i
   [ -z "$(left out)" ]
 }
 
-@test "a training ends before its limit and queues again, outlives a node, and has the bytes of an undisturbed one" {
+@test "a training ends before its limit and queues again, goes on without a node, and has the bytes of an undisturbed one" {
   videos 96x64 6
   vfm-clip raw/*.mp4 -o clips | vfm-caption | vfm-embed | vfm-shard --keep-duplicates -o dataset |
     vfm-pack --size 64 --frames 17 -o latents >latents.jsonl
@@ -108,9 +108,10 @@ ended() { timeout 1800 sbatch --wait -Q -o /dev/null -d "afterok:$1" --kill-on-i
   # It runs again, and a node dies.
   until grep -q "goes on after step $at " log && grep -q ": step $((at / 10 * 10 + 20)) " log; do sleep 0.5; done
   "$cluster" down slurm n2
-  restarted 2
-  "$cluster" up slurm n2
   ended "$job"
+  "$cluster" up slurm n2
+  [ "$(grep -o ' on n[12].*' log | xargs)" = 'on n1:1,n2:1 on n1:1,n2:1 on n1:1' ]
+  scontrol show job "$job" | grep -q ' Restarts=1 '
   saved | jq -es 'length == 2 and .[1].final'
   mpirun -np 2 vfm-train recipe.yaml --data latents -o undisturbed >undisturbed.jsonl
   diff -r undisturbed/checkpoints/step-00000200 run/checkpoints/step-00000200

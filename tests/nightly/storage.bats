@@ -25,11 +25,6 @@ setup() {
   rounds=${VFM_NIGHTLY_FAULTS:-50}
   RANDOM=${SEED:=$(date +%s)}
   echo "SEED=$SEED"
-  cat >strike <<'END'
-#!/bin/sh
-exec kill -KILL -- -"$(cat victim)"
-END
-  chmod +x strike
 }
 
 # some_rules: three kinds of faults, drawn, of which some strike each tenth request.
@@ -63,11 +58,8 @@ many_faults() {
     work_in "$program" s3://work "s3://$place" 2
     some_rules >rules
     for ((kills = RANDOM % 3; kills > 0; --kills)); do
-      faults < <(cat rules && echo "run program=$PWD/strike method=PUT,POST nth=$((RANDOM % 8 + 1))")
-      rm -f victim
-      setsid sh -c 'echo $$ >victim; exec "$@"' sh "${command[@]}" >out.txt 2>err 3>&- &
-      wait $! || true
-      calm
+      faults < <(cat rules && strike_at $((RANDOM % 8 + 1)))
+      victim "${command[@]}"
       total=$((total + $(injected)))
     done
     faults <rules

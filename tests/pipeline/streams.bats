@@ -326,6 +326,10 @@ fails_with() {
   run --separate-stderr vfm-pack --size 32 -o latents m.jsonl
   [ "$status" -eq 2 ]
   [[ "$output" != *'"kind":"end"'* ]]
+  # Nobody reads the output.
+  { sleep 0.2; vfm-shard -o /proc/none <m.jsonl 2>err || echo $? >status; } | true
+  [ "$(<status)" -eq 1 ]
+  grep -q "'/proc/none'" err
   for signal in TERM KILL; do
     vfm-clip a.mp4 - -o clips >out < <(exec sleep 60 3>&-) 3>&- &
     until [ -s out ] && [ "$(wc -l <out)" -eq 2 ]; do sleep 0.02; done

@@ -19,7 +19,8 @@ std::string request_hash(const std::string& request) {
   return hash_hex(request);
 }
 
-PaidAnswers::PaidAnswers(std::string path) : kept_(std::move(path)), path_(kept_.local()) {
+PaidAnswers::PaidAnswers(std::string path)
+    : kept_(io::GrowingFile::of_lines(std::move(path))), path_(kept_.local()) {
   if (!io::file_exists(path_)) return;
   const std::string lines = io::read_file(path_);
   for (std::size_t begin = 0; begin < lines.size();) {

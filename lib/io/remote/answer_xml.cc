@@ -234,6 +234,7 @@ ListPage read_list_page(std::string_view text) {
     if (path == "Contents/Key" || path == "CommonPrefixes/Prefix") entry.key = value;
     if (path == "Contents/Size") entry.bytes = answer_number(value);
     if (path == "Contents/ETag") entry.version = version_of_etag(value);
+    if (path == "Contents/LastModified") entry.modified = parse_answer_time(value);
     if (path == "Contents" || path == "CommonPrefixes") {
       page.entries.push_back(std::move(entry));
       entry = {};

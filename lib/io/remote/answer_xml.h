@@ -35,6 +35,7 @@ struct ListPage {
     std::string key;  ///< Ends in a slash for a folder.
     std::uint64_t bytes = 0;
     std::string version;
+    double modified = 0;  ///< Seconds since 1970, or 0.
   };
   std::vector<Entry> entries;  ///< In order of bytes.
   bool more = false;

@@ -2,12 +2,14 @@
 #include "io/remote/bucket_store.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
-#include <set>
 
 #include "base/error.h"
+#include "io/file.h"
+#include "io/folder.h"
+#include "io/remote/left_writes.h"
 #include "io/remote/s3_client.h"
-#include "io/remote/upload.h"
 
 namespace vfm::io {
 namespace {
@@ -33,27 +35,45 @@ BucketStore::BucketStore(const std::string& folder) : state_(std::make_unique<St
 }
 BucketStore::~BucketStore() = default;
 
-void BucketStore::check_conditions() {
+/// Returns which promise the store does not keep, or "". `name` is an object for the trial.
+static std::string try_conditions(BucketStore& store, S3Client& client, const std::string& key,
+                                  const std::string& name) {
+  std::string refusal;
+  if (!client.write(key, sign_of_life(1), {.absent = true, .refusal = &refusal})) {
+    if (refusal.empty()) return "no object can be created";
+    // Some stores refuse each write with a condition. Others refuse each write, and say why.
+    store.write(name, sign_of_life(1));
+    return "it refuses writes with conditions (" + refusal + ")";
+  }
+  const std::optional<Store::Facts> first = store.facts(name);
+  if (store.create(name, sign_of_life(2))) return "a second create of an object succeeds";
+  if (first && !store.replace(name, sign_of_life(3), first->version))
+    return "an object cannot be replaced by its version";
+  if (first && store.replace(name, sign_of_life(4), first->version))
+    return "an older version of an object can be replaced";
+  return "";
+}
+
+std::string BucketStore::broken_condition() {
   static std::mutex& mutex = *new std::mutex;  // used until the process ends
-  static auto& checked = *new std::set<std::string>;
+  static auto& known = *new std::map<std::string, std::string>;
   const std::lock_guard lock(mutex);
-  if (checked.contains(state_->client->name())) return;
+  const std::string store = state_->client->name();
+  if (const auto found = known.find(store); found != known.end()) return found->second;
+  remove_left_probes(*state_->client, state_->prefix);
   const std::string name = ".vfm-probe-" + S3Client::writer_name();
-  std::string broken;
-  if (!create(name, "1")) broken = "no object can be created";
-  const std::optional<Facts> first = facts(name);
-  if (broken.empty() && create(name, "2")) broken = "a second create of an object succeeds";
-  if (broken.empty() && first && !replace(name, "3", first->version))
-    broken = "an object cannot be replaced by its version";
-  if (broken.empty() && first && replace(name, "4", first->version))
-    broken = "an older version of an object can be replaced";
+  std::string broken = try_conditions(*this, *state_->client, state_->key(name), name);
   remove(name);
   if (!broken.empty())
-    fail_usage(
+    broken = fmt::format(
         "'{}' cannot be shared by several programs: {}; use a store that keeps conditional "
         "writes (vfm-storage(7))",
         state_->folder, broken);
-  checked.insert(state_->client->name());
+  return known.emplace(store, broken).first->second;
+}
+
+void BucketStore::check_conditions() {
+  if (const std::string broken = broken_condition(); !broken.empty()) fail_usage("{}", broken);
 }
 
 std::optional<Store::Facts> BucketStore::facts(const std::string& name) const {
@@ -94,7 +114,8 @@ bool BucketStore::create(const std::string& name, std::string_view contents) {
 
 bool BucketStore::replace(const std::string& name, std::string_view contents,
                           const std::string& version) {
-  if (version.empty()) fail("cannot replace '{}': it has no version", state_->key(name));
+  if (version.empty())
+    fail("cannot replace '{}': it has no version", state_->client->address(state_->key(name)));
   return state_->client->write(state_->key(name), contents, {.version = version}).has_value();
 }
 
@@ -105,8 +126,7 @@ bool BucketStore::remove(const std::string& name) {
 }
 
 void BucketStore::sweep(const std::string& folder) {
-  const std::string address = state_->folder + (state_->folder.ends_with('/') ? "" : "/") + folder;
-  abort_old_uploads(address);
+  end_left_uploads(join_path(state_->folder, folder));
 }
 
 }  // namespace vfm::io

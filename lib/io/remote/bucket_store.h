@@ -20,9 +20,12 @@ class BucketStore : public Store {
   explicit BucketStore(const std::string& folder);
   ~BucketStore() override;
 
-  /// Throws Error that names the store if it does not keep its promises: a second create() of an
-  /// object must lose, and a replace() of an older version too. Writes and removes one object
-  /// ".vfm-probe-...". Asked once a process for each endpoint and bucket.
+  /// Returns a message that names the store if it does not keep its promises, or "": a second
+  /// create() of an object must lose, and a replace() of an older version too. Writes and removes
+  /// one object ".vfm-probe-...". Asked once a process for each endpoint and bucket. Throws Error
+  /// if the store cannot be asked, or allows no writes.
+  std::string broken_condition();
+  /// Throws Error{usage} with the message of broken_condition().
   void check_conditions() override;
 
   std::optional<Facts> facts(const std::string& name) const override;
@@ -35,7 +38,7 @@ class BucketStore : public Store {
   bool replace(const std::string& name, std::string_view contents,
                const std::string& version) override;
   bool remove(const std::string& name) override;
-  /// Ends multipart uploads of the folder (abort_old_uploads()).
+  /// Ends multipart uploads that killed programs left (end_left_uploads(), io/folder.h).
   void sweep(const std::string& folder) override;
 
  private:

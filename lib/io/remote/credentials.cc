@@ -12,9 +12,11 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "io/file.h"
+#include "io/http.h"
 #include "io/remote/answer_xml.h"
 #include "io/remote/retry.h"
 #include "io/remote/session.h"
+#include "io/remote/web_identity.h"
 
 namespace vfm::io {
 namespace {
@@ -25,10 +27,6 @@ constexpr std::uint64_t kMostConfig = std::uint64_t{4} << 20;
 constexpr const char* kWhatToSet =
     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile in ~/.aws/credentials, or "
     "VFM_S3_ANONYMOUS=1 for a public bucket (vfm-storage(7))";
-
-double unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 /// The settings of AWS's files: [section] and "name = value". Indented lines below a name without a
 /// value are settings "name/inner".
@@ -42,6 +40,18 @@ std::string_view without_spaces(std::string_view text) {
   return text;
 }
 
+/// Returns "profile NAME" for a section 'profile "NAME"', and "default" for "profile default".
+std::string section_name(std::string_view text) {
+  const std::size_t end = text.find_first_of(" \t");
+  if (end == text.npos) return std::string(text);
+  std::string_view name = without_spaces(text.substr(end));
+  const bool quoted = name.size() >= 2 && (name.front() == '"' || name.front() == '\'') &&
+                      name.front() == name.back();
+  if (quoted) name = name.substr(1, name.size() - 2);
+  if (text.starts_with("profile") && name == "default") return "default";
+  return std::string(text.substr(0, end)) + " " + std::string(name);
+}
+
 AwsSections read_aws_file(const std::string& path) {
   AwsSections sections;
   if (path.empty() || !file_exists(path)) return sections;
@@ -51,7 +61,7 @@ AwsSections read_aws_file(const std::string& path) {
     const std::string_view text = without_spaces(line);
     if (text.empty() || text.front() == '#' || text.front() == ';') continue;
     if (text.front() == '[' && text.back() == ']') {
-      section = std::string(without_spaces(text.substr(1, text.size() - 2)));
+      section = section_name(without_spaces(text.substr(1, text.size() - 2)));
       outer.clear();
       continue;
     }
@@ -193,26 +203,105 @@ bool is_true(const char* name) {
   return value == "1" || value == "true" || value == "True" || value == "TRUE";
 }
 
-/// Returns nullopt if the profile has no keys.
-std::optional<Credentials> credentials_of_profile(const std::string& name) {
-  const AwsProfile profile(name);
-  Credentials found{profile.get("aws_access_key_id"), profile.get("aws_secret_access_key"),
-                    profile.get("aws_session_token"), 0};
-  if (!found.key_id.empty() && !found.secret.empty()) return found;
-  for (const char* other : {"credential_process", "sso_session", "sso_start_url", "role_arn"})
-    if (!profile.get(other).empty())
-      fail_usage("profile '{}' of AWS's files gets its keys by '{}', which vfm does not do; {}",
-                 name, other,
-                 "write them to the environment: eval \"$(aws configure "
-                 "export-credentials --format env)\"");
-  return std::nullopt;
+std::string first_of(std::initializer_list<std::string> texts) {
+  for (const std::string& text : texts)
+    if (!text.empty()) return text;
+  return "";
 }
 
-Credentials find_credentials(const std::string& profile, bool variables) {
-  if (variables && variable("AWS_ACCESS_KEY_ID") && variable("AWS_SECRET_ACCESS_KEY"))
-    return {*variable("AWS_ACCESS_KEY_ID"), *variable("AWS_SECRET_ACCESS_KEY"),
-            variable("AWS_SESSION_TOKEN").value_or(""), 0};
-  if (const auto found = credentials_of_profile(profile)) return *found;
+/// Who the variables and the profile say that asks. Neither: a container or an instance tells.
+struct Identity {
+  std::optional<Credentials> keys;
+  std::optional<WebIdentity> web;
+};
+
+/// Another source than the one that is asked for would be another identity, so there is no next.
+[[noreturn]] void refuse_setting(const std::string& profile, const char* setting, bool variables) {
+  fail_usage(
+      "profile '{}' of AWS's files gets its credentials by '{}', which vfm does not do; write them "
+      "to the environment: eval \"$(aws configure export-credentials --format env --profile "
+      "{})\"{}",
+      profile, setting, profile, variables ? "" : ", and name no profile for the msc:// address");
+}
+
+/// Both keys, or none. Throws Error{usage} if one is missing.
+std::optional<Credentials> key_pair(Credentials keys, const char* key_name, const char* secret_name,
+                                    const std::string& where) {
+  if (keys.key_id.empty() && keys.secret.empty()) return std::nullopt;
+  if (keys.key_id.empty() || keys.secret.empty())
+    fail_usage("{} has no {}, but {}; set both or none", where,
+               keys.key_id.empty() ? key_name : secret_name,
+               keys.key_id.empty() ? secret_name : key_name);
+  return keys;
+}
+
+std::string sts_server(const AwsProfile& profile, const std::string& region) {
+  std::string server;
+  if (!is_true("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"))
+    server = first_of({variable("AWS_ENDPOINT_URL_STS").value_or(""),
+                       variable("AWS_ENDPOINT_URL").value_or(""),
+                       profile.service("sts/endpoint_url"), profile.get("endpoint_url")});
+  if (server.empty())
+    server = "https://sts." + region +
+             (region.starts_with("cn-") ? ".amazonaws.com.cn" : ".amazonaws.com");
+  check_http_url(server);
+  return server.ends_with('/') ? server : server + "/";
+}
+
+std::optional<WebIdentity> web_identity(const AwsProfile& profile, const S3Place& place,
+                                        bool variables) {
+  constexpr const char* kSetting = "web_identity_token_file";
+  constexpr const char* kVariable = "AWS_WEB_IDENTITY_TOKEN_FILE";
+  const auto look = [&](const char* name, const char* setting) {
+    return first_of({variables ? variable(name).value_or("") : "", profile.get(setting)});
+  };
+  WebIdentity found;
+  found.token_file = look(kVariable, kSetting);
+  if (found.token_file.empty()) return std::nullopt;
+  const bool by_variable = variables && variable(kVariable);
+  found.setting = by_variable ? kVariable : kSetting;
+  found.role = look("AWS_ROLE_ARN", "role_arn");
+  if (found.role.empty())
+    fail_usage("{} is set, but not {}; set both or none", found.setting,
+               by_variable ? "AWS_ROLE_ARN" : "role_arn");
+  found.session = look("AWS_ROLE_SESSION_NAME", "role_session_name");
+  found.server = sts_server(profile, place.region);
+  found.ca_file = place.ca_file;
+  return found;
+}
+
+/// In the order of AWS's own programs (botocore): a role of the profile comes before its keys.
+Identity find_identity(const std::string& name, bool variables, const S3Place& place) {
+  if (variables) {
+    auto keys = key_pair(
+        {variable("AWS_ACCESS_KEY_ID").value_or(""), variable("AWS_SECRET_ACCESS_KEY").value_or(""),
+         variable("AWS_SESSION_TOKEN").value_or(""), 0},
+        "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "the environment");
+    if (keys) return {std::move(keys), {}};
+  }
+  const AwsProfile profile(name);
+  if (!profile.get("role_arn").empty() && profile.get("web_identity_token_file").empty())
+    refuse_setting(name, "role_arn", variables);
+  if (auto web = web_identity(profile, place, variables)) return {{}, std::move(web)};
+  const auto refuse_any = [&](std::initializer_list<const char*> settings) {
+    for (const char* setting : settings)
+      if (!profile.get(setting).empty()) refuse_setting(name, setting, variables);
+  };
+  refuse_any({"sso_account_id", "sso_role_name"});
+  auto keys = key_pair({profile.get("aws_access_key_id"), profile.get("aws_secret_access_key"),
+                        profile.get("aws_session_token"), 0},
+                       "aws_access_key_id", "aws_secret_access_key",
+                       fmt::format("profile '{}' of AWS's files", name));
+  if (keys) return {std::move(keys), {}};
+  refuse_any({"credential_process", "sso_session", "sso_start_url", "login_session",
+              "source_profile", "credential_source"});
+  return {};
+}
+
+Credentials find_credentials(const std::string& name, bool variables, const S3Place& place) {
+  const Identity identity = find_identity(name, variables, place);
+  if (identity.keys) return *identity.keys;
+  if (identity.web) return credentials_of_web_identity(*identity.web);
   if (variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") ||
       variable("AWS_CONTAINER_CREDENTIALS_FULL_URI"))
     return credentials_of_container();
@@ -225,17 +314,19 @@ Credentials find_credentials(const std::string& profile, bool variables) {
   }
 }
 
-std::string first_of(std::initializer_list<std::string> texts) {
-  for (const std::string& text : texts)
-    if (!text.empty()) return text;
-  return "";
+}  // namespace
+
+double unix_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-}  // namespace
+CredentialSource::CredentialSource(std::function<Credentials()> fetch, std::function<void()> check,
+                                   std::function<double()> now)
+    : fetch_(std::move(fetch)), check_(std::move(check)), now_(std::move(now)) {}
 
 Credentials CredentialSource::get() {
   const std::lock_guard lock(mutex_);
-  const double now = unix_seconds();
+  const double now = now_();
   const bool soon = held_ && held_->expires > 0 && held_->expires - now < kRenewBefore;
   if (held_ && (!soon || now - fetched_ < kLeastBetween)) return *held_;
   try {
@@ -245,6 +336,10 @@ Credentials CredentialSource::get() {
   }
   fetched_ = now;
   return *held_;
+}
+
+void CredentialSource::check() const {
+  if (check_) check_();
 }
 
 bool CredentialSource::forget(const Credentials& refused) {
@@ -272,8 +367,9 @@ S3Place place_by_environment(const std::string& profile) {
   place.ca_file = first_of({variable("AWS_CA_BUNDLE").value_or(""), settings.get("ca_bundle")});
   if (!is_true("VFM_S3_ANONYMOUS")) {
     const bool variables = profile.empty();
-    place.credentials = std::make_shared<CredentialSource>(
-        [name, variables] { return find_credentials(name, variables); });
+    place.credentials =
+        std::make_shared<CredentialSource>([=] { return find_credentials(name, variables, place); },
+                                           [=] { find_identity(name, variables, place); });
   }
   return place;
 }

@@ -1,10 +1,11 @@
-// Who asks a bucket's server, and where that server is: AWS's variables and files, containers and
-// instances.
+// Who asks a bucket's server, and where that server is: AWS's variables and files, web identities,
+// containers and instances.
 //
-// Variables come first (AWS_ACCESS_KEY_ID ...), then the profile AWS_PROFILE or "default" of
-// ~/.aws/credentials and ~/.aws/config, then the container's address
-// (AWS_CONTAINER_CREDENTIALS_...), then the instance's (EC2, IMDSv2). With VFM_S3_ANONYMOUS=1
-// requests are not signed. Secrets are never in a message.
+// Variables come first (AWS_ACCESS_KEY_ID ...), then a web identity (AWS_WEB_IDENTITY_TOKEN_FILE),
+// then the profile AWS_PROFILE or "default" of ~/.aws/credentials and ~/.aws/config, then the
+// container's address (AWS_CONTAINER_CREDENTIALS_...), then the instance's (EC2, IMDSv2). A source
+// that is named and cannot be used is an error, and the next one is not tried. With
+// VFM_S3_ANONYMOUS=1 requests are not signed. Secrets are never in a message.
 // Source: "Standardized credential providers", AWS SDKs and Tools Reference Guide.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -25,12 +26,20 @@ struct Credentials {
   double expires = 0;  ///< Seconds since 1970, or 0: never.
 };
 
+/// Returns the seconds since 1970, by the clock of this machine.
+double unix_seconds();
+
 /// Credentials that are fetched when they are first needed, and again before they expire.
 class CredentialSource {
  public:
-  /// `fetch` returns credentials or throws Error.
-  explicit CredentialSource(std::function<Credentials()> fetch) : fetch_(std::move(fetch)) {}
+  /// `fetch` returns credentials or throws Error. `check` throws Error{usage} if the settings
+  /// cannot give any. `now` returns the seconds since 1970. Tests have their own.
+  explicit CredentialSource(std::function<Credentials()> fetch,
+                            std::function<void()> check = nullptr,
+                            std::function<double()> now = unix_seconds);
 
+  /// Throws Error{usage} if the settings alone show that there are no credentials. Asks no server.
+  void check() const;
   /// Returns credentials that do not expire soon. If they cannot be renewed, returns the older ones
   /// until they expire. Throws Error.
   Credentials get();
@@ -41,6 +50,8 @@ class CredentialSource {
  private:
   std::mutex mutex_;
   std::function<Credentials()> fetch_;
+  std::function<void()> check_;
+  std::function<double()> now_;
   std::optional<Credentials> held_;
   double fetched_ = 0;
 };

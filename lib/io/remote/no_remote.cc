@@ -1,6 +1,7 @@
 // Bodies for a build without libcurl or OpenSSL: every address is refused.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
+#include "base/shown_name.h"
 #include "io/remote/address.h"
 #include "io/remote/bucket_store.h"
 #include "io/remote/remote_file.h"
@@ -14,7 +15,7 @@ namespace {
   fail_usage(
       "'{}' cannot be read or written: this build has no libcurl or no OpenSSL; build it "
       "with -Dcurl=enabled",
-      address);
+      shown_name(address));
 }
 [[noreturn]] void refuse_remote() {
   refuse_remote("s3://");
@@ -77,7 +78,7 @@ std::uint64_t ObjectUpload::bytes_written() const {
 std::string ObjectUpload::commit() {
   refuse_remote();
 }
-bool ObjectUpload::commit_new() {
+std::optional<std::string> ObjectUpload::commit_over(const std::string&) {
   refuse_remote();
 }
 bool ObjectUpload::differs() const {
@@ -87,7 +88,7 @@ void ObjectUpload::abandon() noexcept {}
 void write_object(const std::string& address, std::string_view) {
   refuse_remote(address);
 }
-int abort_old_uploads(const std::string& folder, double) {
+int end_left_uploads_below(const std::string& folder) {
   refuse_remote(folder);
 }
 
@@ -96,6 +97,9 @@ BucketStore::BucketStore(const std::string& folder) {
   refuse_remote(folder);
 }
 BucketStore::~BucketStore() = default;
+std::string BucketStore::broken_condition() {
+  return "";
+}
 void BucketStore::check_conditions() {}
 std::optional<Store::Facts> BucketStore::facts(const std::string& name) const {
   refuse_remote(name);

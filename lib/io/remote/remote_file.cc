@@ -37,7 +37,7 @@ bool read_total(std::string_view text, std::uint64_t& total) {
 
 /// Asks for the first byte, which tells the size and whether there are ranges. Servers that refuse
 /// HEAD are not rare.
-std::shared_ptr<RemoteFile> open_web(const ObjectAddress& address) {
+std::shared_ptr<RemoteObject> open_web(const ObjectAddress& address) {
   WebSink sink;
   sink.begin = [](const WebAnswer& answer) { return answer.status == 206; };
   sink.take = [](std::span<const char>) { return true; };
@@ -62,6 +62,19 @@ std::shared_ptr<RemoteFile> open_web(const ObjectAddress& address) {
   if (!sized)
     fail_as(Cause::answer, "cannot read '{}': the server does not tell its size", address.text);
   return std::make_shared<RemoteObject>(std::move(facts), web_requester());
+}
+
+std::shared_ptr<RemoteObject> open_object(const std::string& address) {
+  const ObjectAddress where = address_of(address);
+  if (where.kind == ObjectAddress::Kind::http) return open_web(where);
+  if (where.key.empty()) fail_as(Cause::open, "cannot open '{}': it is a bucket", address);
+  const std::shared_ptr<S3Client> client = S3Client::of(where);
+  const std::optional<ObjectFacts> facts = client->head(where.key);
+  if (!facts) return nullptr;
+  return std::make_shared<RemoteObject>(
+      RemoteObject::Facts{address, client->physical(where.key), facts->version, facts->hash,
+                          facts->bytes, true},
+      client->requester());
 }
 
 void check_range(const RemoteFile& file, std::uint64_t offset, std::uint64_t size) {
@@ -140,16 +153,12 @@ std::shared_ptr<RemoteFile> RemoteFile::open(const std::string& address) {
 }
 
 std::shared_ptr<RemoteFile> RemoteFile::open_if_there(const std::string& address) {
-  const ObjectAddress where = address_of(address);
-  if (where.kind == ObjectAddress::Kind::http) return open_web(where);
-  if (where.key.empty()) fail_as(Cause::open, "cannot open '{}': it is a bucket", address);
-  const std::shared_ptr<S3Client> client = S3Client::of(where);
-  const std::optional<ObjectFacts> facts = client->head(where.key);
-  if (!facts) return nullptr;
-  return std::make_shared<RemoteObject>(
-      RemoteObject::Facts{address, client->physical(where.key), facts->version, facts->hash,
-                          facts->bytes, true},
-      client->requester());
+  if (std::shared_ptr<RemoteFile> kept = KeptObjects::find(address)) return kept;
+  std::shared_ptr<RemoteObject> object = open_object(address);
+  if (!object) return nullptr;
+  object->keep(KeptObjects::room_for(address, object->size()));
+  KeptObjects::opened(address, object);
+  return object;
 }
 
 void RemoteObject::fetch(std::uint64_t offset, std::uint64_t size,
@@ -161,6 +170,10 @@ void RemoteObject::fetch(std::uint64_t offset, std::uint64_t size,
 
 void RemoteObject::pread_exact(void* out, std::size_t size, std::uint64_t offset) const {
   check_range(*this, offset, size);
+  if (kept_ && offset + size <= kept_->count()) {
+    kept_->read_some(out, size, offset);
+    return;
+  }
   const std::uint64_t pieces = (size + kPieceBytes - 1) / kPieceBytes;
   for_each_at_once(static_cast<std::size_t>(pieces), kAtOnce, [&](std::size_t i) {
     const std::uint64_t begin = i * kPieceBytes;
@@ -171,6 +184,7 @@ void RemoteObject::pread_exact(void* out, std::size_t size, std::uint64_t offset
             at += bytes.size();
           });
   });
+  if (kept_) kept_->add({static_cast<const char*>(out), size}, offset);
 }
 
 void RemoteObject::pread_all(std::span<const Range> ranges,

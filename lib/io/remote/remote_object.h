@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "io/kept_objects.h"
 #include "io/remote/remote_file.h"
 #include "io/remote/requests.h"
 
@@ -28,6 +29,9 @@ class RemoteObject : public RemoteFile {
   const std::string& version() const override { return facts_.version; }
   const std::string& stored_hash() const override { return facts_.hash; }
   bool has_ranges() const override { return facts_.ranges; }
+  /// Gives it room for bytes that are read more than once, or null. Before others use it.
+  void keep(std::shared_ptr<KeptBytes> kept) { kept_ = std::move(kept); }
+  KeptBytes* kept() const { return kept_.get(); }
   void pread_exact(void* out, std::size_t size, std::uint64_t offset) const override;
   void pread_all(std::span<const Range> ranges,
                  const std::function<void(std::size_t)>& done) const override;
@@ -45,6 +49,7 @@ class RemoteObject : public RemoteFile {
  private:
   Facts facts_;
   std::shared_ptr<Requester> requester_;
+  std::shared_ptr<KeptBytes> kept_;
 };
 
 }  // namespace vfm::io

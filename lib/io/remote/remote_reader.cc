@@ -314,8 +314,13 @@ std::size_t RemoteReader::read_some(void* out, std::size_t size) {
   State& state = *state_;
   if (size == 0 || state.position >= state.object->size()) return 0;
   auto* const bytes = static_cast<char*>(out);
-  const std::size_t count = state.chunks ? state.chunks->read_some(bytes, size, state.position)
-                                         : state.stream_some(bytes, size);
+  KeptBytes* const kept = state.object->kept();
+  std::size_t count = kept ? kept->read_some(bytes, size, state.position) : 0;
+  if (count == 0) {
+    count = state.chunks ? state.chunks->read_some(bytes, size, state.position)
+                         : state.stream_some(bytes, size);
+    if (kept) kept->add({bytes, count}, state.position);
+  }
   state.position += count;
   return count;
 }

@@ -5,7 +5,6 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 
 #include "base/error.h"
 #include "base/full_disk.h"
@@ -17,12 +16,14 @@
 namespace vfm::io {
 namespace {
 
-double seconds_of_day_one() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 double seconds_for(const ObjectRequest& request) {
   return request.method == "GET" || request.method == "HEAD" ? read_seconds() : net_seconds();
+}
+
+thread_local const std::atomic<bool>* t_cancelled = nullptr;
+
+const std::atomic<bool>* cancelled_of(const ObjectRequest& request) {
+  return request.cancelled ? request.cancelled : t_cancelled;
 }
 
 bool may_retry(const ObjectRequest& request, const ObjectAnswer& answer) {
@@ -132,15 +133,24 @@ bool is_region(const std::string& text) {
 
 }  // namespace
 
+CancelledBy::CancelledBy(const std::atomic<bool>& cancelled) {
+  t_cancelled = &cancelled;
+}
+
+CancelledBy::~CancelledBy() {
+  t_cancelled = nullptr;
+}
+
 ObjectAnswer Requester::exchange(const ObjectRequest& request, WebRequest& sent) {
   const double most = seconds_for(request);
   sent.method = request.method;
   sent.body = request.body;
   sent.sink = request.sink;
   sent.most_bytes = request.most_bytes;
-  sent.cancelled = request.cancelled;
+  sent.cancelled = cancelled_of(request);
   sent.connect_seconds = std::clamp(most / 4, 0.25, 20.0);
   sent.silent_seconds = request.long_work ? most : std::clamp(most / 4, 0.25, 60.0);
+  sent.answer_seconds = most / 2;
   if (request.despite_stop) {
     sent.despite_stop = true;
     sent.seconds = 5;
@@ -159,12 +169,12 @@ ObjectAnswer Requester::exchange(const ObjectRequest& request, WebRequest& sent)
 }
 
 ObjectAnswer Requester::send(const ObjectRequest& request) {
-  Retry retry(seconds_for(request), request.cancelled);
+  Retry retry(seconds_for(request), cancelled_of(request));
   for (;;) {
     ObjectAnswer answer = try_once(request);
     answer.tries = retry.tries();
     if (!may_retry(request, answer) || request.despite_stop) return answer;
-    note_try(request.key, answer);
+    note_try(shown(request.key), answer);
     // A try that sent much was no wait.
     if (answer.tries == 1 && request.body.size() > (std::size_t{1} << 20)) retry.progress();
     if (!retry.wait(answer.retry_after)) return answer;
@@ -249,14 +259,26 @@ ObjectAnswer WebRequester::try_once(const ObjectRequest& request) {
   return exchange(request, sent);
 }
 
-S3Requester::S3Requester(S3Place place, std::string bucket)
-    : place_(std::move(place)), bucket_(std::move(bucket)), region_(place_.region) {
+S3Requester::S3Requester(S3Place place, std::string bucket, std::string shown_as,
+                         std::string shown_base)
+    : place_(std::move(place)),
+      bucket_(std::move(bucket)),
+      shown_as_(std::move(shown_as)),
+      shown_base_(std::move(shown_base)),
+      region_(place_.region) {
   if (!place_.endpoint.empty()) check_http_url(place_.endpoint);
   if (!is_region(region_)) fail_usage("'{}' is no region of AWS", region_);
+  if (place_.credentials) place_.credentials->check();
 }
 
 bool S3Requester::signs_bodies() const {
   return place_.endpoint.starts_with("http://") && place_.credentials;
+}
+
+std::string S3Requester::shown(const std::string& key) const {
+  if (!shown_as_.empty() && key.starts_with(shown_base_))
+    return shown_as_ + key.substr(shown_base_.size());
+  return "s3://" + bucket_ + "/" + key;
 }
 
 std::string S3Requester::name() const {
@@ -280,7 +302,7 @@ WebRequest S3Requester::prepare(const ObjectRequest& request,
   {
     const std::lock_guard lock(mutex_);
     region = region_;
-    now = seconds_of_day_one() + clock_ahead_;
+    now = unix_seconds() + clock_ahead_;
   }
   const Where place = where(region);
   SignedParts parts;
@@ -330,7 +352,7 @@ bool S3Requester::take_clock(const ObjectAnswer& answer, bool bodyless) {
   if (answer.status != 403 || !(told || bodyless)) return false;
   const double theirs = parse_answer_time(answer.header("date"));
   const std::lock_guard lock(mutex_);
-  const double ours = seconds_of_day_one();
+  const double ours = unix_seconds();
   // Servers allow 15 minutes.
   if (theirs == 0 || std::abs(theirs - ours - clock_ahead_) < (told ? 60 : 600)) return false;
   log_warning(

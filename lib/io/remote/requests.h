@@ -38,6 +38,16 @@ struct ObjectRequest {
   bool despite_stop = false;  ///< Sent once also after a stop, for at most five seconds.
 };
 
+/// While an object of this class exists, requests of this thread end when `cancelled` becomes true,
+/// unless they have such a flag of their own.
+class CancelledBy {
+ public:
+  explicit CancelledBy(const std::atomic<bool>& cancelled);
+  ~CancelledBy();
+  CancelledBy(const CancelledBy&) = delete;
+  CancelledBy& operator=(const CancelledBy&) = delete;
+};
+
 struct ObjectAnswer : WebAnswer {
   AnswerError error;  ///< Of an answer with a status of 300 or more.
   int tries = 1;
@@ -60,6 +70,8 @@ class Requester {
  public:
   virtual ~Requester() = default;
 
+  /// The address of a key, for messages.
+  virtual std::string shown(const std::string& key) const { return key; }
   /// Sends the request until it succeeds, fails for good, or nothing has come for net_seconds().
   /// Throws Stopped.
   ObjectAnswer send(const ObjectRequest& request);
@@ -90,8 +102,10 @@ class WebRequester : public Requester {
 
 class S3Requester : public Requester {
  public:
+  /// Keys that begin with `shown_base` are shown with `shown_as` instead, as the user wrote them.
   /// Throws Error{usage} if the place's endpoint is no address.
-  S3Requester(S3Place place, std::string bucket);
+  S3Requester(S3Place place, std::string bucket, std::string shown_as = "",
+              std::string shown_base = "");
 
   const std::string& bucket() const { return bucket_; }
   /// Whether x-amz-checksum-crc32c is sent with a body, otherwise Content-MD5.
@@ -100,6 +114,7 @@ class S3Requester : public Requester {
   bool signs_bodies() const;
   /// The server and the bucket, for messages and for what is asked once for each.
   std::string name() const;
+  std::string shown(const std::string& key) const override;
 
  protected:
   ObjectAnswer try_once(const ObjectRequest& request) override;
@@ -115,7 +130,7 @@ class S3Requester : public Requester {
   bool take_clock(const ObjectAnswer& answer, bool bodyless);
 
   const S3Place place_;
-  const std::string bucket_;
+  const std::string bucket_, shown_as_, shown_base_;
   mutable std::mutex mutex_;
   std::string region_;      // guarded by mutex_
   double clock_ahead_ = 0;  // of the server's clock, guarded by mutex_

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/stop.h"
 #include "io/process_name.h"
+#include "io/remote/left_writes.h"
 #include "io/remote/msc.h"
 #include "io/remote/msc_manifest.h"
 #include "io/remote/remote_object.h"
@@ -89,12 +90,13 @@ void read_remote_lines(RemoteReader& bytes, const std::function<void(const std::
 
 struct S3Client::State {
   State(const MscProfile& of, const ObjectAddress& address)
-      : requester(std::make_shared<S3Requester>(of.place, address.bucket)),
-        profile(address.profile),
-        manifest_path(of.manifest),
-        has_manifest(of.has_manifest) {
+      : profile(address.profile), manifest_path(of.manifest), has_manifest(of.has_manifest) {
     const std::size_t slash = of.base_path.find('/');
     if (slash != of.base_path.npos) base = of.base_path.substr(slash + 1) + "/";
+    std::string shown_as;
+    if (!profile.empty()) shown_as = "msc://" + profile + "/";
+    if (!profile.empty() && of.base_path.empty()) shown_as += address.bucket + "/";
+    requester = std::make_shared<S3Requester>(of.place, address.bucket, shown_as, base);
   }
 
   /// Adds what lets the server check the body, and signs it if need be. Returns its CRC32C.
@@ -122,12 +124,12 @@ struct S3Client::State {
     request.retry_conflict = condition.absent || !condition.version.empty();
   }
 
-  std::string address(const std::string& key) const {
-    return "s3://" + requester->bucket() + "/" + key;
-  }
+  std::string address(const std::string& key) const { return requester->shown(key); }
   std::optional<ObjectFacts> head(const std::string& key) const;
-  void list(const std::string& prefix, bool all,
-            const std::function<void(const ListedObject&)>& each) const;
+  /// Returns the store's time, or 0.
+  double list(const std::string& prefix, bool all,
+              const std::function<void(const ListedObject&)>& each) const;
+  void remove(const std::string& key, bool at_end) const;
   /// Returns the manifest of the MSC profile, which is read at the first call, or null.
   const MscManifest* manifest();
   /// Returns the key of the object that a key stands for.
@@ -175,8 +177,8 @@ std::optional<ObjectFacts> S3Client::State::head(const std::string& key) const {
   fail_read("open", address(key), reason.succeeded() ? answer : reason);
 }
 
-void S3Client::State::list(const std::string& prefix, bool all,
-                           const std::function<void(const ListedObject&)>& each) const {
+double S3Client::State::list(const std::string& prefix, bool all,
+                             const std::function<void(const ListedObject&)>& each) const {
   ObjectRequest request;
   request.query = {{"list-type", "2"}, {"encoding-type", "url"}, {"prefix", prefix}};
   if (!all) request.query["delimiter"] = "/";
@@ -189,9 +191,10 @@ void S3Client::State::list(const std::string& prefix, bool all,
       const bool folder = entry.key.ends_with('/');
       if (!entry.key.starts_with(prefix) || entry.key.size() == prefix.size() || (all && folder))
         continue;
-      each({entry.key.substr(prefix.size()), entry.bytes, std::move(entry.version)});
+      each(
+          {entry.key.substr(prefix.size()), entry.bytes, std::move(entry.version), entry.modified});
     }
-    if (!page.more) return;
+    if (!page.more) return parse_answer_time(answer.header("date"));
     if (request.query["continuation-token"] == page.next)
       fail_as(Cause::answer, "cannot list '{}': the server gives the same page again",
               address(prefix));
@@ -276,13 +279,29 @@ void S3Client::list(const std::string& prefix, bool all,
   state_->list(prefix, all, each);
 }
 
-void S3Client::remove(const std::string& key) {
-  state_->check_writable();
+double S3Client::list_beginning(const std::string& begin,
+                                const std::function<void(const ListedObject&)>& each) {
+  return state_->list(begin, false, [&](const ListedObject& object) {
+    if (!object.name.ends_with('/')) each(object);
+  });
+}
+
+void S3Client::State::remove(const std::string& key, bool at_end) const {
+  check_writable();
   ObjectRequest request;
   request.method = "DELETE";
   request.key = key;
-  const ObjectAnswer answer = state_->requester->send(request);
+  request.despite_stop = at_end && stop_requested();
+  const ObjectAnswer answer = requester->send(request);
   if (!answer.succeeded() && answer.status != 404) fail_write("remove", address(key), answer);
+}
+
+void S3Client::remove(const std::string& key) {
+  state_->remove(key, false);
+}
+
+void S3Client::remove_at_end(const std::string& key) {
+  state_->remove(key, true);
 }
 
 void S3Client::copy(const std::string& from, const std::string& to) {
@@ -302,22 +321,32 @@ void S3Client::copy(const std::string& from, const std::string& to) {
     if (!answer.succeeded()) fail_write("copy", address(from), answer);
     return;
   }
+  copy_in_parts(std::move(request), *facts, to);
+}
+
+void S3Client::copy_in_parts(ObjectRequest request, const ObjectFacts& facts,
+                             const std::string& to) {
+  UploadClaim claim(*this, to);
   const std::string writer = writer_name(), id = begin_upload(to, writer);
+  claim.set_id(id);
   std::vector<UploadedPart> parts;
   request.query["uploadId"] = id;
-  for (std::uint64_t begin = 0; begin < facts->bytes; begin += kCopiedPart) {
-    request.query["partNumber"] = std::to_string(parts.size() + 1);
-    request.headers["x-amz-copy-source-range"] =
-        fmt::format("bytes={}-{}", begin, std::min(begin + kCopiedPart, facts->bytes) - 1);
-    const ObjectAnswer answer = state_->requester->send(request);
-    if (!answer.succeeded()) {
-      end_upload(to, id);
-      fail_write("copy", address(from), answer);
+  try {
+    for (std::uint64_t begin = 0; begin < facts.bytes; begin += kCopiedPart) {
+      request.query["partNumber"] = std::to_string(parts.size() + 1);
+      request.headers["x-amz-copy-source-range"] =
+          fmt::format("bytes={}-{}", begin, std::min(begin + kCopiedPart, facts.bytes) - 1);
+      const ObjectAnswer answer = state_->requester->send(request);
+      if (!answer.succeeded()) fail_write("copy to", address(to), answer);
+      parts.push_back({version_of_etag(answer_element(answer.body, "ETag")),
+                       answer_element(answer.body, "ChecksumCRC32C")});
     }
-    parts.push_back({version_of_etag(answer_element(answer.body, "ETag")),
-                     answer_element(answer.body, "ChecksumCRC32C")});
+    complete_upload(to, id, writer, parts, {});
+  } catch (...) {
+    claim.leave();
+    end_upload(to, id);
+    throw;
   }
-  complete_upload(to, id, writer, parts, {});
 }
 
 std::optional<WholeObject> S3Client::read(const std::string& key, std::uint64_t most) {
@@ -354,6 +383,10 @@ std::optional<std::string> S3Client::write(const std::string& key, std::string_v
   if (answer.succeeded()) return version_of_etag(answer.header("etag"));
   const bool gone = answer.status == 404 && !condition.version.empty();
   const bool lost = request.retry_conflict && (answer.status == 412 || gone);
+  if (!lost && condition.refusal && answer.fault.empty() && !may_succeed_later(answer.status)) {
+    *condition.refusal = fmt::format("status {} {}", answer.status, answer.error.code);
+    return std::nullopt;
+  }
   if (!lost) fail_write("write", address(key), answer);
   // An earlier try, whose answer was lost, may have written it. libcurl makes a try of its own if a
   // kept connection turns out to be closed.
@@ -436,25 +469,22 @@ void S3Client::end_upload(const std::string& key, const std::string& id) {
     fail_write("end an upload of", address(key), answer);
 }
 
-int S3Client::end_old_uploads(const std::string& prefix, double seconds) {
+std::vector<OpenUpload> S3Client::uploads(const std::string& prefix) {
   ObjectRequest request;
   request.query = {{"uploads", ""}, {"encoding-type", "url"}, {"prefix", prefix}};
-  int ended = 0;
+  std::vector<OpenUpload> open;
   for (;;) {
     const ObjectAnswer answer = state_->requester->send(request);
     if (!answer.succeeded()) fail_read("list the uploads of", address(prefix), answer);
     const UploadsPage page = read_uploads_page(answer.body);
-    const double now = parse_answer_time(answer.header("date"));  // by the server's clock
-    for (const UploadsPage::Entry& entry : page.entries) {
-      if (!entry.key.starts_with(prefix) || entry.began == 0 || now - entry.began < seconds)
-        continue;
-      end_upload(entry.key, entry.id);
-      ++ended;
-    }
-    if (!page.more) return ended;
+    const double now = parse_answer_time(answer.header("date"));
+    for (const UploadsPage::Entry& entry : page.entries)
+      if (entry.key.starts_with(prefix))
+        open.push_back({entry.key, entry.id, entry.began > 0 && now > 0 ? now - entry.began : 0});
+    if (!page.more) return open;
     if (request.query["key-marker"] == page.next_key &&
         request.query["upload-id-marker"] == page.next_id)
-      return ended;
+      return open;
     request.query["key-marker"] = page.next_key;
     request.query["upload-id-marker"] = page.next_id;
   }

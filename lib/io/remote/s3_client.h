@@ -33,12 +33,21 @@ struct ListedObject {
   std::string name;  ///< Below the prefix. A folder ends in a slash.
   std::uint64_t bytes = 0;
   std::string version;
+  double modified = 0;  ///< Seconds since 1970 by the store's clock, or 0.
+};
+
+/// A multipart upload that was not completed.
+struct OpenUpload {
+  std::string key, id;
+  double age = 0;  ///< Seconds by the store's clock, or 0.
 };
 
 /// What must hold for an object to be written.
 struct WriteCondition {
   bool absent = false;  ///< There is no object of this key.
   std::string version;  ///< The object has this version, unless empty.
+  /// If not null, gets the server's words if it refuses the write itself. It does not hold then.
+  std::string* refusal = nullptr;
 };
 
 /// One part of a multipart upload that the server has.
@@ -57,14 +66,21 @@ class S3Client {
   /// bytes. With `all`, the objects of all depths and no folders. Calls `each` page by page.
   void list(const std::string& prefix, bool all,
             const std::function<void(const ListedObject&)>& each);
+  /// Calls `each` for the objects whose keys begin with `begin` and have no slash after that. Their
+  /// names are what follows. Manifests are not asked. Returns the store's time in seconds since
+  /// 1970, or 0.
+  double list_beginning(const std::string& begin,
+                        const std::function<void(const ListedObject&)>& each);
   /// Removes an object. No error if there is none.
   void remove(const std::string& key);
+  /// The same. After a stop, the request is sent once, for at most five seconds.
+  void remove_at_end(const std::string& key);
   /// Copies an object within the bucket, on the server.
   void copy(const std::string& from, const std::string& to);
 
   /// Returns the key of the object that `key` stands for in a manifest of MSC, or `key`.
   std::string physical(const std::string& key) const;
-  /// Returns the address of a key, for messages.
+  /// Returns the address of a key as the user writes it, for messages.
   std::string address(const std::string& key) const;
   /// The server and the bucket, for what is asked once for each.
   std::string name() const;
@@ -91,14 +107,15 @@ class S3Client {
                                              const WriteCondition& condition);
   /// Removes the parts of an upload. No error if there is none.
   void end_upload(const std::string& key, const std::string& id);
-  /// Ends the uploads below `prefix` that began over `seconds` ago. Returns their number.
-  int end_old_uploads(const std::string& prefix, double seconds);
+  /// Returns the uploads of keys that begin with `prefix`.
+  std::vector<OpenUpload> uploads(const std::string& prefix);
   /// Returns a new name of a write by this process, by which its object can be known.
   static std::string writer_name();
 
  private:
   struct State;
   explicit S3Client(std::unique_ptr<State> state);
+  void copy_in_parts(ObjectRequest request, const ObjectFacts& from, const std::string& to);
   std::unique_ptr<State> state_;
 };
 

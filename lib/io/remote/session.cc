@@ -2,6 +2,9 @@
 #include "io/remote/session.h"
 
 #include <curl/curl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -31,7 +34,8 @@ struct WebTransfer {
   std::size_t header_bytes = 0;
   bool began = false, too_large = false, silent = false, refused = false, cancelled = false;
   curl_off_t moved = -1;
-  WebClock::time_point last = WebClock::now();
+  const WebClock::time_point begin = WebClock::now();
+  WebClock::time_point last = begin;
   std::exception_ptr error;
 };
 
@@ -102,9 +106,24 @@ int must_end(void* user, curl_off_t, curl_off_t down, curl_off_t, curl_off_t up)
     transfer.moved = down + up;
     transfer.last = now;
   }
+  const WebRequest& request = transfer.request;
+  double most = request.silent_seconds;
+  if (down == 0 && !request.body.empty() && up >= static_cast<curl_off_t>(request.body.size())) {
+    const double body = std::chrono::duration<double>(transfer.last - transfer.begin).count();
+    most = std::max({most, request.answer_seconds, std::min(body, 4 * request.answer_seconds)});
+  }
   const std::chrono::duration<double> quiet = now - transfer.last;
-  transfer.silent = quiet.count() > transfer.request.silent_seconds;
+  transfer.silent = quiet.count() > most;
   return transfer.silent;
+}
+
+/// Bytes that wait in the system for a slow server count as sent, so only few of them wait there.
+int prepare_socket(void*, curl_socket_t socket, curlsocktype) {
+#ifdef TCP_NOTSENT_LOWAT
+  const int bytes = static_cast<int>(kSendBuffer);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+#endif
+  return CURL_SOCKOPT_OK;
 }
 
 /// What all requests of the process share: names of hosts and TLS sessions.
@@ -202,6 +221,7 @@ void set_all(CURL* curl, const WebRequest& request, WebTransfer& transfer) {
   set_option(curl, CURLOPT_NOPROGRESS, 0L);
   set_option(curl, CURLOPT_NOSIGNAL, 1L);
   set_option(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+  set_option(curl, CURLOPT_SOCKOPTFUNCTION, &prepare_socket);
   set_option(curl, CURLOPT_BUFFERSIZE, kReceiveBuffer);
   set_option(curl, CURLOPT_UPLOAD_BUFFERSIZE, kSendBuffer);
   const auto milliseconds = [](double seconds) {

@@ -49,6 +49,9 @@ struct WebRequest {
   const WebSink* sink = nullptr;
   double connect_seconds = 30;
   double silent_seconds = 60;  ///< The longest time in which no byte comes or goes.
+  /// The same after the whole body has gone, or the time that the body took: what is between this
+  /// machine and the server may hold much of it. 0: silent_seconds.
+  double answer_seconds = 0;
   double seconds = 0;          ///< Limit of the whole request, or 0.
   std::size_t most_bytes = std::size_t{8} << 20;  ///< Size limit of WebAnswer::body.
   std::string ca_file;                            ///< Certificates to trust, or the system's.

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "io/at_once.h"
 #include "io/remote/errands.h"
+#include "io/remote/left_writes.h"
 #include "io/remote/s3_client.h"
 
 namespace vfm::io {
@@ -48,6 +49,7 @@ struct ObjectUpload::State {
   bool ended = false;
 
   std::string id, writer;              // of the multipart upload, or empty
+  std::unique_ptr<UploadClaim> claim;  // of the multipart upload
   std::vector<UploadedPart> uploaded;  // by number, and empty for those under way
   std::deque<std::shared_ptr<Part>> under_way;
   std::vector<std::string> free;
@@ -82,7 +84,9 @@ void ObjectUpload::State::append(const char* data, std::size_t size) {
 void ObjectUpload::State::begin() {
   if (!id.empty()) return;
   writer = S3Client::writer_name();
+  claim = std::make_unique<UploadClaim>(*client, key);
   id = client->begin_upload(key, writer);
+  claim->set_id(id);
 }
 
 /// Sends the whole parts that `bytes` has from the caller's memory, and returns their bytes. One
@@ -153,6 +157,7 @@ std::optional<std::string> ObjectUpload::State::commit(const WriteCondition& con
   }
   if (!version) abandon();
   ended = true;
+  claim.reset();
   return version;
 }
 
@@ -169,8 +174,11 @@ void ObjectUpload::State::abandon() {
     client->end_upload(key, id);
   } catch (const Error& error) {
     log_info("{}; the next program ends it", error.what());
+    claim->leave();
   } catch (const Stopped&) {
+    claim->leave();
   }
+  claim.reset();
 }
 
 ObjectUpload::ObjectUpload(const std::string& address, std::size_t ahead)
@@ -209,8 +217,8 @@ std::uint64_t ObjectUpload::bytes_written() const {
 std::string ObjectUpload::commit() {
   return state_->commit({}).value_or("");
 }
-bool ObjectUpload::commit_new() {
-  return state_->commit({.absent = true}).has_value();
+std::optional<std::string> ObjectUpload::commit_over(const std::string& version) {
+  return state_->commit({.absent = version.empty(), .version = version});
 }
 
 bool ObjectUpload::differs() const {
@@ -229,11 +237,11 @@ void write_object(const std::string& address, std::string_view contents) {
   upload.commit();
 }
 
-int abort_old_uploads(const std::string& folder, double seconds) {
+int end_left_uploads_below(const std::string& folder) {
   const ObjectAddress where = address_of(folder);
   std::string prefix = where.key;
   if (!prefix.empty() && !prefix.ends_with('/')) prefix += '/';
-  return S3Client::of(where)->end_old_uploads(prefix, seconds);
+  return end_left_writes(*S3Client::of(where), prefix);
 }
 
 }  // namespace vfm::io

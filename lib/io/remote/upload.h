@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,8 +34,9 @@ class ObjectUpload {
   /// Completes the object. Returns its version (ETag). Throws Error, and then the older object of
   /// this address is unchanged.
   std::string commit();
-  /// Completes the object if there is none of this address. Returns false if there is one.
-  bool commit_new();
+  /// Completes the object if the object of this address has `version`, or if there is none and
+  /// `version` is empty. Returns the new version, or nullopt if another program was first.
+  std::optional<std::string> commit_over(const std::string& version);
   /// Returns whether no object of this address has these bytes. Compares the size and the stored
   /// XXH3-128. An object without that hash, of many parts or of another writer, counts as
   /// different.
@@ -48,9 +50,9 @@ class ObjectUpload {
 
 /// Writes a whole object. Throws Error.
 void write_object(const std::string& address, std::string_view contents);
-/// Ends the multipart uploads below `folder` that began over `seconds` ago and were not completed.
-/// Killed programs leave such uploads, which cost money and are seen by nobody. Returns their
-/// number. Two programs may write below one folder, so `seconds` is over the time of an upload.
-int abort_old_uploads(const std::string& folder, double seconds = 24 * 3600);
+/// Tells that this process writes below `folder`, and ends there what killed programs left
+/// (io/remote/left_writes.h): multipart uploads, which cost money and are seen by nobody. Returns
+/// the number of uploads. Those of living processes are not touched. Throws Error.
+int end_left_uploads_below(const std::string& folder);
 
 }  // namespace vfm::io

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
+#include <mutex>
+#include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -30,13 +32,83 @@ std::map<std::string, std::string> parse_complete(std::string_view text, std::st
   return hashes;
 }
 
+namespace {
+
+/// Folders of checkpoints in a bucket -> their files and the sizes of these.
+using FilesOfCheckpoints = std::map<std::string, std::map<std::string, std::uint64_t>>;
+
+struct KnownRun {
+  std::string place;  // RUN/checkpoints
+  FilesOfCheckpoints files;
+};
+std::mutex g_known_mutex;
+std::optional<KnownRun> g_known_run;  // of HeldRun, guarded by g_known_mutex
+
+/// Calls `use` with the files of a checkpoint of the run that this process holds. Returns false if
+/// the run is another one.
+template <class Use>
+bool use_known(const std::string& folder, const Use& use) {
+  const std::lock_guard lock(g_known_mutex);
+  if (!g_known_run || g_known_run->place != io::dir_name(folder)) return false;
+  use(g_known_run->files, io::base_name(folder));
+  return true;
+}
+
+FilesOfCheckpoints list_bucket(const std::string& place) {
+  FilesOfCheckpoints found;
+  for (const io::FolderEntry& entry : io::files_below(place)) {
+    const std::size_t slash = entry.name.find('/');
+    const std::string name = entry.name.substr(0, slash);
+    if (slash != std::string::npos && is_checkpoint_name(name))
+      found[name][entry.name.substr(slash + 1)] = entry.bytes;
+  }
+  return found;
+}
+
+/// What is known, or one listing tells.
+FilesOfCheckpoints checkpoints_in_bucket(const std::string& run) {
+  const std::string place = io::join_path(run, "checkpoints");
+  {
+    const std::lock_guard lock(g_known_mutex);
+    if (g_known_run && g_known_run->place == place) return g_known_run->files;
+  }
+  return list_bucket(place);
+}
+
+}  // namespace
+
+HeldRun::HeldRun(const std::string& run) {
+  if (!io::is_bucket(run)) return;
+  const std::string place = io::join_path(run, "checkpoints");
+  FilesOfCheckpoints files = list_bucket(place);
+  const std::lock_guard lock(g_known_mutex);
+  g_known_run = {place, std::move(files)};
+}
+
+HeldRun::~HeldRun() {
+  const std::lock_guard lock(g_known_mutex);
+  g_known_run.reset();
+}
+
+void HeldRun::wrote(const std::string& folder, const std::string& complete) {
+  use_known(folder, [&](FilesOfCheckpoints& all, const std::string& name) {
+    all[name] = {{"COMPLETE", complete.size()}};
+    for (const auto& [file, hash] : parse_complete(complete, "COMPLETE"))
+      all[name].emplace(file, 0);
+  });
+}
+
 std::vector<CompleteFile> list_complete(const std::string& folder) {
   const std::string path = io::join_path(folder, "COMPLETE");
   if (!io::file_exists(path)) fail("checkpoint '{}' is not complete: it has no COMPLETE", folder);
   const auto hashes = parse_complete(io::read_file(path), "'" + path + "'");
   std::map<std::string, std::uint64_t> there;
-  for (const io::FolderEntry& entry : io::files_below(folder))
-    there[entry.name] = entry.bytes;
+  const bool known = use_known(folder, [&](const auto& all, const std::string& name) {
+    if (const auto found = all.find(name); found != all.end()) there = found->second;
+  });
+  if (!known)
+    for (const io::FolderEntry& entry : io::files_below(folder))
+      there[entry.name] = entry.bytes;
   std::vector<CompleteFile> files;
   for (const auto& [name, hash] : hashes) {
     const auto found = there.find(name);
@@ -48,22 +120,6 @@ std::vector<CompleteFile> list_complete(const std::string& folder) {
       fail("checkpoint '{}' is damaged: COMPLETE does not list '{}'", folder, name);
   return files;
 }
-
-namespace {
-
-/// The folders of checkpoints in a bucket -> whether they have COMPLETE. One listing.
-std::map<std::string, bool> checkpoints_in_bucket(const std::string& run) {
-  std::map<std::string, bool> found;
-  for (const io::FolderEntry& entry : io::files_below(io::join_path(run, "checkpoints"))) {
-    const std::size_t slash = entry.name.find('/');
-    const std::string name = entry.name.substr(0, slash);
-    if (slash == std::string::npos || !is_checkpoint_name(name)) continue;
-    found[name] |= std::string_view(entry.name).substr(slash + 1) == "COMPLETE";
-  }
-  return found;
-}
-
-}  // namespace
 
 void verify_file(const std::string& folder, const CompleteFile& file) {
   if (io::hash_file(io::join_path(folder, file.name)) != file.hash)
@@ -81,8 +137,8 @@ std::vector<std::string> list_checkpoints(const std::string& run) {
   std::vector<std::string> folders;
   const std::string place = io::join_path(run, "checkpoints");
   if (io::is_bucket(run)) {
-    for (const auto& [name, complete] : checkpoints_in_bucket(run))
-      if (complete) folders.push_back(io::join_path(place, name));
+    for (const auto& [name, files] : checkpoints_in_bucket(run))
+      if (files.contains("COMPLETE")) folders.push_back(io::join_path(place, name));
   } else {
     for (const io::FolderEntry& entry : io::entries(place))
       if (entry.folder && is_checkpoint_name(entry.name))
@@ -94,15 +150,25 @@ std::vector<std::string> list_checkpoints(const std::string& run) {
 }
 
 void remove_checkpoint(const std::string& folder) {
-  io::remove_file(io::join_path(folder, "COMPLETE"));
-  io::remove_folder(folder);
+  std::vector<std::string> files;
+  const bool known = use_known(folder, [&](auto& all, const std::string& name) {
+    for (const auto& [file, bytes] : all[name])
+      files.push_back(file);
+  });
+  if (!known || !files.empty()) io::remove_file(io::join_path(folder, "COMPLETE"));
+  if (!known) return io::remove_folder(folder);
+  use_known(folder, [](auto& all, const std::string& name) { all[name].erase("COMPLETE"); });
+  io::for_each_at_once(files.size(), io::kRequestsAtOnce, [&](std::size_t i) {
+    if (files[i] != "COMPLETE") io::remove_file(io::join_path(folder, files[i]));
+  });
+  use_known(folder, [](auto& all, const std::string& name) { all.erase(name); });
 }
 
 void remove_unfinished_checkpoints(const std::string& run) {
   const std::string place = io::join_path(run, "checkpoints");
   if (io::is_bucket(run)) {
-    for (const auto& [name, complete] : checkpoints_in_bucket(run))
-      if (!complete) io::remove_folder(io::join_path(place, name));
+    for (const auto& [name, files] : checkpoints_in_bucket(run))
+      if (!files.contains("COMPLETE")) remove_checkpoint(io::join_path(place, name));
     return;
   }
   for (const io::FolderEntry& entry : io::entries(place))

@@ -29,6 +29,20 @@ inline constexpr const char* kWeightsName = "diffusion_pytorch_model";
 /// Returns whether a file name is "step-" and digits. Copies with other names belong to the user.
 bool is_checkpoint_name(std::string_view name);
 
+/// While it lives, this process holds the lock of a run. It then knows what is in RUN/checkpoints
+/// of a bucket, from one listing and from what it writes and removes, so the functions below list
+/// no more. Nothing on a disk. One object at a time in a process.
+class HeldRun {
+ public:
+  explicit HeldRun(const std::string& run);
+  ~HeldRun();
+  HeldRun(const HeldRun&) = delete;
+  HeldRun& operator=(const HeldRun&) = delete;
+
+  /// Tells of a checkpoint that was written, with the text of its COMPLETE.
+  static void wrote(const std::string& folder, const std::string& complete);
+};
+
 /// The checkpoints of a run folder, RUN/checkpoints/step-*, oldest first, without checking that
 /// they are complete. In a bucket, where a checkpoint is written under its final name, only those
 /// with a COMPLETE. Empty if there are none.

@@ -150,7 +150,8 @@ void begin_check(const RunOptions& options, const Trainer& trainer, dist::World&
 
 Alone step_alone(const RunOptions& options, const Recipe& run, int ranks, const Dataset& data) {
   const Recipe recipe = recipe_alone(run, ranks);
-  const double usable = usable_memory(options.device, 1) - data.device_bytes();  // others wait
+  const double usable = usable_memory(options.device, 1) -
+                        reading_bytes(recipe, data, options.device);  // others wait
   const std::vector<data::Entry> pack = fullest_pack(recipe, data);
   const bool rounded = recipe.compute() == DType::bf16;
   Recipe exactly = recipe;

@@ -4,140 +4,27 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <set>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "dist/together.h"
 #include "io/at_once.h"
-#include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/folder.h"
-#include "io/remote/address.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/lora_file.h"
-#include "train/checkpoint/checkpoint_files.h"
+#include "train/checkpoint/checkpoint_contents.h"
 #include "train/checkpoint/checkpoint_reading.h"
-#include "train/state/state_shards.h"
 
 namespace vfm::train {
 namespace {
 
 /// Names of tables of positions begin so (models/dit/network_frame.cc).
 constexpr std::string_view kPositionTables = "learnable_pos_embed.";
-
-/// "HASH  NAME", a line a file, sorted by name.
-std::string lines_of(const std::map<std::string, std::string>& hashes) {
-  std::string text;
-  for (const auto& [name, hash] : hashes)
-    text += hash + "  " + name + "\n";
-  return text;
-}
-
-std::string folder_of(const OtherState& other) {
-  return io::join_path("networks", other.name);
-}
-
-/// What an optimizer keeps, into the sets of `folder`.
-void add_state(const Optimizer& optimizer, const std::string& folder, std::uint64_t max_file_bytes,
-               std::vector<SavedSet>& sets) {
-  const auto add = [&](const std::string& name, const nn::ParameterList& of,
-                       const std::vector<Tensor>& tensors) {
-    const auto read = [&tensors](std::size_t i, std::int64_t begin, std::int64_t end) {
-      return tensors[i].reshape({tensors[i].elements()}).rows(begin, end);
-    };
-    sets.push_back({folder, name, tensors.front().dtype(), read, of, max_file_bytes});
-  };
-  for (const OptimizerState& state : optimizer.state())
-    add(state.name, state.parameters, state.tensors);
-  if (optimizer.has_ema()) add("ema", optimizer.parameters(), optimizer.ema());
-}
-
-/// The sets of tensors.
-std::vector<SavedSet> sets_of(const Checkpoint& checkpoint, std::uint64_t max_file_bytes) {
-  const nn::ParameterList& parameters = checkpoint.optimizer.parameters();
-  const auto values_of = [](const nn::ParameterList& of) {
-    return [&of](std::size_t i, std::int64_t begin, std::int64_t end) {
-      return of[i]->read(begin, end);
-    };
-  };
-  std::vector<SavedSet> sets;
-  if (checkpoint.adapters.empty()) {
-    sets.push_back({"model", models::kWeightsName, DType::f32, values_of(parameters), parameters,
-                    max_file_bytes});
-  } else {
-    // Programs look for these under one name.
-    constexpr std::uint64_t kNone = ~std::uint64_t{0};
-    const std::string lora = models::lora_folder("");
-    sets.push_back({lora, models::kLoraName, DType::f32, values_of(parameters), parameters, kNone,
-                    std::string(models::kLoraPrefix), checkpoint.adapters});
-    sets.push_back({lora, models::kPeftName, DType::f32, values_of(parameters), parameters, kNone,
-                    std::string(models::kPeftPrefix)});
-  }
-  add_state(checkpoint.optimizer, "state", max_file_bytes, sets);
-  for (const OtherState& other : checkpoint.others) {
-    const nn::ParameterList& own = other.optimizer.parameters();
-    sets.push_back(
-        {folder_of(other), models::kWeightsName, DType::f32, values_of(own), own, max_file_bytes});
-    add_state(other.optimizer, folder_of(other), max_file_bytes, sets);
-  }
-  return sets;
-}
-
-/// All that is not tensors, name -> contents.
-std::map<std::string, std::string> texts_of(const Checkpoint& checkpoint) {
-  std::map<std::string, std::string> texts = {
-      {"model/config.json", dump_json_pretty(checkpoint.config)},
-      {"train.json", dump_json_pretty(checkpoint.train)}};
-  if (!checkpoint.adapters.empty()) {
-    const std::string base =
-        get_string(checkpoint.train->value("init", Json()), "path").value_or("");
-    texts[io::join_path(models::lora_folder(""), "adapter_config.json")] =
-        dump_json_pretty(models::peft_config(models::lora_settings(checkpoint.adapters), base));
-  }
-  return texts;
-}
-
-/// Writes what rank 0 writes; returns name -> hash.
-std::map<std::string, std::string> write_texts(const std::string& folder,
-                                               std::map<std::string, std::string> texts) {
-  std::map<std::string, std::string> hashes;
-  for (const auto& [name, text] : texts) {
-    io::write_file(io::join_path(folder, name), text);
-    hashes[name] = hash_hex(text);
-  }
-  return hashes;
-}
-
-/// COMPLETE, of the lines that each rank wrote.
-std::string merge_lines(const std::vector<std::string>& texts) {
-  std::map<std::string, std::string> hashes;
-  for (const std::string& text : texts)
-    hashes.merge(models::parse_complete(text, "a rank's list of files"));
-  return lines_of(hashes);
-}
-
-/// The place where a checkpoint is built.
-std::string place_of(const std::string& target) {
-  if (io::is_bucket(target)) return target;
-  return io::join_path(io::dir_name(target), "." + io::base_name(target) + ".tmp");
-}
-
-/// Throws Error unless rank 0 sees the files of all ranks.
-void check_seen(const CheckpointFiles& files, const std::string& folder) {
-  std::set<std::string> seen;
-  for (const io::FolderEntry& entry : io::files_below(folder))
-    seen.insert(entry.name);
-  for (const CheckpointFiles::File& file : files.files())
-    // A listing of a bucket may be some seconds old.
-    if (!seen.contains(files.name(file)) && !io::is_file(io::join_path(folder, files.name(file))))
-      fail("rank {} wrote '{}', and rank 0 does not find it: all ranks need one file system (-o)",
-           file.writer, io::join_path(folder, files.name(file)));
-}
 
 /// Of a set of tensors where a parameter's values come from.
 models::RangeTarget target_in(const io::TensorSet& set, const std::string& name,
@@ -157,6 +44,17 @@ models::RangeTarget target_in(const io::TensorSet& set, const std::string& name,
   return target;
 }
 
+/// Those of a checkpoint's files that have a copy: path -> copy.
+std::map<std::string, std::string> copies_of(const std::string& folder, const FileCopies& copies) {
+  const std::string complete = io::join_path(folder, "COMPLETE");
+  std::map<std::string, std::string> found;
+  for (const auto& [name, hash] :
+       models::parse_complete(io::read_file(complete), "'" + complete + "'"))
+    if (const auto copy = copies.find(hash); copy != copies.end())
+      found[io::join_path(folder, name)] = copy->second;
+  return found;
+}
+
 /// The step in the name of a checkpoint folder, -1 if there is none.
 std::int64_t step_of(const std::string& folder) {
   const std::string digits = io::base_name(folder).substr(5);  // after "step-"
@@ -171,65 +69,14 @@ std::string checkpoint_path(const std::string& run, std::int64_t step) {
   return io::join_path(run, fmt::format("checkpoints/step-{:08}", step));
 }
 
-std::string write_checkpoint(const dist::Mesh& mesh, const std::string& run,
-                             const Checkpoint& checkpoint, const SaveLimits& limits) {
-  dist::World& world = mesh.world();
-  const bool leader = world.rank() == 0;
-  const std::string target = checkpoint_path(run, checkpoint.step);
-  const std::string temporary = place_of(target);
-  const auto clean_up = [&] {
-    try {
-      io::remove_folder(temporary);
-    } catch (const Error& error) {
-      log_info("{}", error.what());  // the next checkpoint, or the next start, removes it
-    }
-  };
-  const CheckpointFiles files(sets_of(checkpoint, limits.file_bytes), world.size(),
-                              limits.piece_bytes);
-  const auto prepare = [&] {
-    if (!leader) return;
-    models::remove_checkpoint(temporary);
-    for (const char* folder : {"model", "state"})
-      io::make_directories(io::join_path(temporary, folder));
-    for (const OtherState& other : checkpoint.others)
-      io::make_directories(io::join_path(temporary, folder_of(other)));
-    if (!checkpoint.adapters.empty()) io::make_directories(models::lora_folder(temporary));
-  };
-  on_all_ranks(world, prepare, clean_up);
-
-  std::string lines;
-  CheckpointFiles::Written written =
-      files.write(temporary, holders_of(mesh, checkpoint.optimizer.parameters()));
-  const auto write = [&] {
-    if (written.failure) std::rethrow_exception(written.failure);
-    std::map<std::string, std::string>& hashes = written.hashes;
-    if (leader) {
-      hashes.merge(write_texts(temporary, files.texts()));
-      hashes.merge(write_texts(temporary, texts_of(checkpoint)));
-    }
-    lines = lines_of(hashes);
-  };
-  on_all_ranks(world, write, clean_up);
-
-  const std::vector<std::string> all = world.gather(lines);
-  const auto complete = [&] {
-    if (!leader) return;
-    check_seen(files, temporary);
-    io::write_file(io::join_path(temporary, "COMPLETE"), merge_lines(all));
-    if (temporary == target) return;
-    io::remove_folder(target);  // only a damaged one, or one of a run that went another way
-    io::rename_path(temporary, target);
-  };
-  on_all_ranks(world, complete, clean_up);
-  return target;
-}
-
 void read_checkpoint(dist::World& world, const std::string& folder, const Optimizer& optimizer,
-                     Tables tables, const std::vector<OtherState>& others) {
+                     Tables tables, const std::vector<OtherState>& others,
+                     const FileCopies& copies) {
+  std::map<std::string, std::string> in_memory;  // path -> copy
   // `store` gets the number of the tensor, values, and which are before them.
   const auto read = [&](const std::string& place, const std::string& name, std::string_view prefix,
                         const nn::ParameterList& of, const auto& store, bool codes = false) {
-    CheckpointReading reading(world, place, name);
+    CheckpointReading reading(world, place, name, in_memory);
     std::vector<models::RangeTarget> targets;
     for (std::size_t i = 0; i < of.size(); ++i) {
       targets.push_back(
@@ -261,7 +108,10 @@ void read_checkpoint(dist::World& world, const std::string& folder, const Optimi
     if (own.has_ema()) read_tensors(state, "ema", parameters, own.ema());
   };
   bool adapters = false;
-  on_all_ranks(world, [&] { adapters = world.rank() == 0 && models::has_adapters(folder); });
+  on_all_ranks(world, [&] {
+    if (!copies.empty()) in_memory = copies_of(folder, copies);
+    adapters = world.rank() == 0 && models::has_adapters(folder);
+  });
   adapters = dist::broadcast(world, adapters ? "yes" : "") == "yes";
   const std::string state = io::join_path(folder, "state");
   if (adapters)
@@ -276,7 +126,7 @@ void read_checkpoint(dist::World& world, const std::string& folder, const Optimi
 }
 
 void prune_checkpoints(const std::string& run, std::int64_t step, std::int64_t every,
-                       std::int64_t last, int keep) {
+                       std::int64_t last, int keep, std::int64_t keep_every) {
   const std::vector<std::string> folders = models::list_checkpoints(run);
   int regular = step % every == 0 || step == last ? 1 : 0;
   for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder) {
@@ -286,12 +136,13 @@ void prune_checkpoints(const std::string& run, std::int64_t step, std::int64_t e
       ++regular;
       continue;
     }
+    if (other < step && keep_every > 0 && other % keep_every == 0) continue;
     models::remove_checkpoint(*folder);
   }
   models::remove_unfinished_checkpoints(run);
 }
 
-std::string damage_of(dist::World& world, const std::string& folder) {
+std::string damage_of(dist::World& world, const std::string& folder, const FileCopies& copies) {
   std::string problem;
   std::vector<models::CompleteFile> files;
   Json shared = Json::array();
@@ -308,14 +159,21 @@ std::string damage_of(dist::World& world, const std::string& folder) {
   if (!problem.empty()) return problem;
   shared = parse_json(dist::broadcast(world, dump_json(shared)), "the files of a checkpoint");
   std::vector<std::uint64_t> sizes;
-  for (const Json& file : shared)
+  std::vector<double> copied;  // ranks that have a copy
+  for (const Json& file : shared) {
     sizes.push_back(file[2].get<std::uint64_t>());
+    copied.push_back(copies.contains(file[1].get<std::string>()) ? 1 : 0);
+  }
+  world.all_reduce_sum(std::span<double>(copied));
+  const auto nobody_reads = [&](std::size_t i) { return copied[i] > 0; };
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    if (nobody_reads(i)) sizes[i] = 0;
   const std::vector<int> ranks = dist::deal(sizes, world.size());
   std::string mine;  // "NUMBER MESSAGE" of my first that is damaged
   on_all_ranks(world, [&] {
     std::vector<std::size_t> own;  // numbers of files
     for (std::size_t i = 0; i < ranks.size(); ++i)
-      if (ranks[i] == world.rank()) own.push_back(i);
+      if (ranks[i] == world.rank() && !nobody_reads(i)) own.push_back(i);
     const auto verify = [&](std::size_t k) {
       const std::size_t i = own[k];
       try {
@@ -336,7 +194,8 @@ std::string damage_of(dist::World& world, const std::string& folder) {
   return problem.empty() ? "" : problem.substr(problem.find(' ') + 1);
 }
 
-std::string newest_good_checkpoint(dist::World& world, const std::string& run) {
+std::string newest_good_checkpoint(dist::World& world, const std::string& run,
+                                   const FileCopies& copies) {
   const bool leader = world.rank() == 0;
   std::vector<std::string> folders;  // on rank 0
   if (leader) folders = models::list_checkpoints(run);
@@ -344,7 +203,7 @@ std::string newest_good_checkpoint(dist::World& world, const std::string& run) {
   for (;;) {
     const std::string newest = dist::broadcast(world, folders.empty() ? "" : folders.back());
     if (newest.empty()) break;
-    const std::string damage = damage_of(world, newest);
+    const std::string damage = damage_of(world, newest, copies);
     if (damage.empty()) return newest;
     if (!leader) continue;
     log_warning("{}; going back to the checkpoint before it", damage);

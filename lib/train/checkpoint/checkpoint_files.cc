@@ -2,7 +2,6 @@
 #include "train/checkpoint/checkpoint_files.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "dist/together.h"
@@ -63,8 +62,33 @@ std::vector<Piece> CheckpointFiles::pieces(const File& file) const {
   return pieces;
 }
 
-CheckpointFiles::Written CheckpointFiles::write(const std::string& folder,
-                                                dist::Group& holders) const {
+std::string CheckpointFiles::header(const File& file) const {
+  return io::safetensors_header(file.file, sets_[file.set].metadata);
+}
+
+std::vector<std::uint64_t> CheckpointFiles::sizes_of(int rank) const {
+  std::vector<std::uint64_t> sizes;
+  for (const File& file : files_)
+    if (file.writer == rank) sizes.push_back(header(file).size() + file.file.bytes());
+  return sizes;
+}
+
+double CheckpointFiles::bytes() const {
+  double sum = 0;
+  for (const File& file : files_)
+    sum += static_cast<double>(file.file.bytes());
+  return sum;
+}
+
+double CheckpointFiles::most_of_rank() const {
+  std::map<int, double> loads;
+  double most = 0;
+  for (const File& file : files_)
+    most = std::max(most, loads[file.writer] += static_cast<double>(file.file.bytes()));
+  return most;
+}
+
+std::exception_ptr CheckpointFiles::collect(dist::Group& holders, const Take& take) const {
   const std::vector<bool> cut = cut_parameters(holders, parameters_);
   std::vector<std::vector<Piece>> shared(holders.ranks().size());  // by rank
   TensorsOfRanks readers(shared.size());
@@ -88,32 +112,29 @@ CheckpointFiles::Written CheckpointFiles::write(const std::string& folder,
   };
   PieceRounds rounds(holders, held, std::move(shared), read);
 
-  Written written;
-  const auto attempt = [&written](const auto& act) {
+  std::exception_ptr failure;
+  const auto attempt = [&failure](const auto& act) {
     try {
-      if (!written.failure) act();
+      if (!failure) act();
     } catch (...) {
-      written.failure = std::current_exception();
+      failure = std::current_exception();
     }
   };
   for (const File& file : files_) {
     if (file.writer != holders.ranks()[static_cast<std::size_t>(holders.rank())]) continue;
-    const SavedSet& set = sets_[file.set];
-    std::optional<io::SafetensorsWriter> out;
-    attempt([&] { out.emplace(io::join_path(folder, set.folder), file.file, set.metadata); });
+    attempt([&] { take(file, {}); });
     for (const Piece& piece : pieces(file)) {
       Tensor values;
       if (cut[piece.parameter]) values = rounds.next();
       attempt([&] {
         if (!values.defined()) values = read(piece, piece.begin, piece.end).to(Device::cpu);
-        out->write({values.data<std::byte>(), values.bytes()});
+        take(file, {values.data<std::byte>(), values.bytes()});
       });
     }
-    attempt([&] { written.hashes[name(file)] = out->finish(); });
   }
   while (rounds.left())
     rounds.next();
-  return written;
+  return failure;
 }
 
 }  // namespace vfm::train

@@ -9,10 +9,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,14 +58,21 @@ class CheckpointFiles {
   /// files.
   const std::map<std::string, std::string>& texts() const { return texts_; }
 
-  struct Written {
-    std::map<std::string, std::string> hashes;  ///< name -> hash
-    std::exception_ptr failure;                 ///< failure of this rank's files, if any
-  };
-  /// Writes the files of this rank into the folder of the checkpoint, where the sets' folders
-  /// exist. The ranks of `holders` have the whole parameters together. A collective of `holders`;
-  /// if a file cannot be written, the rank still takes part to the end.
-  Written write(const std::string& folder, dist::Group& holders) const;
+  /// The bytes of a file before its tensors.
+  std::string header(const File& file) const;
+  /// Bytes of the files of rank `rank`, by file.
+  std::vector<std::uint64_t> sizes_of(int rank) const;
+  /// Bytes of all tensors, and those of the rank that writes most.
+  double bytes() const;
+  double most_of_rank() const;
+
+  /// Is called with each file that this rank writes, in order: first with no bytes, then with those
+  /// of its tensors, piece by piece. Valid during the call.
+  using Take = std::function<void(const File& file, std::span<const std::byte> bytes)>;
+  /// Collects the files of this rank. The ranks of `holders` have the whole parameters together. A
+  /// collective of `holders`; after a failure, which is returned, the rank still takes part to the
+  /// end, and `take` gets no more.
+  std::exception_ptr collect(dist::Group& holders, const Take& take) const;
 
  private:
   std::vector<Piece> pieces(const File& file) const;

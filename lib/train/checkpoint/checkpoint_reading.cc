@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <sstream>
 #include <utility>
 
 #include "base/error.h"
@@ -60,48 +60,92 @@ void CheckpointReading::attempt(const Act& act) {
 }
 
 CheckpointReading::CheckpointReading(dist::World& world, const std::string& folder,
-                                     const std::string& name, std::int64_t piece)
-    : world_(world), piece_(piece) {
+                                     const std::string& name,
+                                     std::map<std::string, std::string> copies, std::int64_t piece)
+    : world_(world), copies_(std::move(copies)), piece_(piece) {
   if (world.size() == 1)
-    set_ = std::make_unique<io::SafetensorsReader>(folder, name);
+    set_ = std::make_unique<io::SafetensorsReader>(
+        folder, name, [this](const std::string& path) { return place_of(path); });
   else
     describe(folder, name);
 }
 
-/// Rank 0 reads all headers, for all ranks.
+const std::string& CheckpointReading::place_of(const std::string& path) const {
+  const auto copy = copies_.find(path);
+  return copy == copies_.end() ? path : copy->second;
+}
+
+/// Each reader reads the headers of its files, and all ranks get them by way of rank 0.
 void CheckpointReading::describe(const std::string& folder, const std::string& name) {
+  const bool leader = world_.rank() == 0;
+  io::WeightIndex index;  // on rank 0
   Json told;
   on_all_ranks(world_, [&] {
-    if (world_.rank() != 0) return;
+    if (!leader) return;
     const std::string path = io::SafetensorsSet::file_of(folder, name);
-    const io::WeightIndex index = io::read_weight_index(path);
-    DescribedSet set(path);  // refuses two tensors of one name
-    Json tensors = Json::array(), files = Json::array();
-    for (const std::string& file : index.files) {
-      const io::SafetensorsReader reader(io::join_path(io::dir_name(path), file));
-      for (const io::TensorView& tensor : reader.tensors()) {
-        set.add_tensor(tensor.name, tensor.dtype, tensor.shape);
-        tensors.push_back({tensor.name, tensor.dtype, tensor.shape, files.size()});
-      }
-      files.push_back(reader.path());
-    }
-    io::check_weight_index(index, set);
-    told = {{"path", path}, {"tensors", std::move(tensors)}, {"files", std::move(files)}};
+    index = io::read_weight_index(path);
+    told = Json::array({path});
+    for (const std::string& file : index.files)
+      told.push_back(io::join_path(io::dir_name(path), file));
   });
-  told = parse_json(dist::broadcast(world_, dump_json(told)), "the tensors of a checkpoint");
-  auto set = std::make_unique<DescribedSet>(told["path"].get<std::string>());
-  for (const Json& tensor : told["tensors"]) {
-    set->add_tensor(tensor[0].get<std::string>(), tensor[1].get<std::string>(),
-                    tensor[2].get<Shape>());
-    file_of_.push_back(tensor[3].get<std::size_t>());
-  }
-  files_ = told["files"].get<std::vector<std::string>>();
+  told = parse_json(dist::broadcast(world_, dump_json(told)), "the files of a checkpoint");
+  const auto path = told[0].get<std::string>();
+  for (std::size_t i = 1; i < told.size(); ++i)
+    files_.push_back(told[i].get<std::string>());
+  choose_readers();
+
+  Json headers = Json::array();
+  on_all_ranks(world_, [&] {
+    for (std::size_t i = 0; i < files_.size(); ++i)
+      if (readers_[i] == world_.rank()) {
+        const io::SafetensorsReader reader(place_of(files_[i]));
+        for (const io::TensorView& tensor : reader.tensors())
+          headers.push_back({i, tensor.name, tensor.dtype, tensor.shape});
+      }
+  });
+  Json all = Json::array();
+  for (const std::string& text : world_.gather(headers.empty() ? "" : dump_json(headers)))
+    if (!text.empty())
+      for (const Json& tensor : parse_json(text, "the tensors of a rank"))
+        all.push_back(tensor);
+  all = parse_json(dist::broadcast(world_, dump_json(all)), "the tensors of a checkpoint");
+  auto set = std::make_unique<DescribedSet>(path);
+  on_all_ranks(world_, [&] {
+    for (const Json& tensor : all) {
+      file_of_.push_back(tensor[0].get<std::size_t>());
+      set->add_tensor(tensor[1].get<std::string>(), tensor[2].get<std::string>(),
+                      tensor[3].get<Shape>());
+    }
+    if (leader) io::check_weight_index(index, *set);
+  });
   set_ = std::move(set);
 }
 
-/// Readers lie as far apart as they can, on as many hosts.
-int CheckpointReading::reader_of(std::size_t file) const {
-  return static_cast<int>(file * static_cast<std::size_t>(world_.size()) / files_.size());
+/// A file is read by a rank that has a copy of it, the one with the least to read, or else by one
+/// of ranks that lie as far apart as they can, on as many hosts.
+void CheckpointReading::choose_readers() {
+  std::string mine;  // the numbers of files with a copy
+  for (std::size_t i = 0; i < files_.size(); ++i)
+    if (copies_.contains(files_[i])) mine += fmt::format("{} ", i);
+  std::vector<std::vector<int>> having(files_.size());  // on rank 0
+  const std::vector<std::string> said = world_.gather(mine);
+  for (std::size_t rank = 0; rank < said.size(); ++rank) {
+    std::istringstream numbers(said[rank]);
+    for (std::size_t file = 0; numbers >> file;)
+      having[file].push_back(static_cast<int>(rank));
+  }
+  const auto ranks = static_cast<std::size_t>(world_.size());
+  std::vector<std::size_t> loads(ranks);
+  readers_.clear();
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    int reader = static_cast<int>(i * ranks / files_.size());
+    if (!having[i].empty())
+      reader = *std::ranges::min_element(
+          having[i], {}, [&](int rank) { return loads[static_cast<std::size_t>(rank)]; });
+    ++loads[static_cast<std::size_t>(reader)];
+    readers_.push_back(reader);
+  }
+  world_.broadcast(std::as_writable_bytes(std::span(readers_)));
 }
 
 DType CheckpointReading::dtype(std::size_t target) const {
@@ -121,7 +165,7 @@ std::vector<std::vector<CheckpointReading::Piece>> CheckpointReading::plan(
     const std::int64_t elements = set_->tensors()[k].elements(),
                        most = piece_ / static_cast<std::int64_t>(dtype_size(dtype(target)));
     for (std::int64_t begin = 0; begin < elements; begin += most)
-      pieces[static_cast<std::size_t>(reader_of(file_of_[k]))].push_back(
+      pieces[static_cast<std::size_t>(readers_[file_of_[k]])].push_back(
           {target, begin, std::min(begin + most, elements)});
   }
   return pieces;
@@ -182,12 +226,12 @@ void CheckpointReading::load(const std::vector<models::RangeTarget>& targets) {
   targets_ = targets;
   pieces_ = plan(targets);
   TensorsOfRanks readers(pieces_.size());
-  readers_.clear();
+  reading_.clear();
   std::size_t rounds = 0;
   for (std::size_t rank = 0; rank < pieces_.size(); ++rank) {
     for (const Piece& piece : pieces_[rank])
       if (piece.begin == 0) readers[rank].push_back(piece.target);
-    if (!pieces_[rank].empty()) readers_.push_back(static_cast<int>(rank));
+    if (!pieces_[rank].empty()) reading_.push_back(static_cast<int>(rank));
     rounds = std::max(rounds, pieces_[rank].size());
   }
   parts_ = tell_parts(world_.all(), own_, readers);
@@ -212,7 +256,7 @@ void CheckpointReading::round(std::size_t number) {
   };
   std::vector<Incoming> incoming;
   for (const bool read : {true, false})
-    for (const int reader : readers_) {
+    for (const int reader : reading_) {
       const std::vector<Piece>& list = pieces_[static_cast<std::size_t>(reader)];
       if (number >= list.size() || reader == world_.rank()) continue;
       const Piece& piece = list[number];
@@ -259,7 +303,7 @@ void CheckpointReading::read(const std::vector<Piece>& pieces, std::size_t numbe
   if (!open_ || open_file_ != file_of(piece)) {
     open_.reset();
     open_file_ = file_of(piece);
-    open_ = std::make_unique<io::SafetensorsReader>(files_[open_file_]);
+    open_ = std::make_unique<io::SafetensorsReader>(place_of(files_[open_file_]));
     expected_ = number;
   }
   if (io::has_lazy_maps() && number == expected_) {

@@ -1,20 +1,20 @@
 // Reads the tensors of a checkpoint on all ranks of a run together.
 //
-// Each byte is read once. Rank 0 reads the headers and tells all which tensors there are. Each file
-// then has one reader, which reads it in pieces, in rounds that all ranks know, and sends each rank
-// what that wants of a piece. Ranks that want the same part are a tree: a rank gets its part from
-// one of them and passes it on to two others. So the file system is asked as often on any number of
-// ranks, and a rank sends at most three times what it wants, beside what it reads. A reader holds
-// one piece and what is sent of it; any rank holds what it gets in a round. After a failure a rank
-// takes part to the end, and load() throws. A world of one rank reads only what it wants.
-// Thread-safety: the thread that made the world.
+// Each byte is read once. A file has one reader, which tells all ranks its tensors. Then it reads
+// the file in pieces, in rounds that all ranks know, and sends each rank what that wants of a
+// piece. Ranks that want the same part are a tree: a rank gets its part from one of them and passes
+// it on to two others at most. So the file system is asked as often on any number of ranks, and a
+// rank that reads nothing sends at most twice what it wants. A reader holds one piece and what is
+// sent of it; any rank holds what it gets in a round. After a failure a rank takes part to the end,
+// and load() throws. A world of one rank reads only what it wants. Thread-safety: the thread that
+// made the world.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,10 +32,10 @@ class CheckpointReading {
  public:
   /// Bytes of a piece.
   static constexpr std::int64_t kPiece = std::int64_t{4} << 20;
-  /// Opens the set that SafetensorsReader would open. Throws on all ranks if rank 0 cannot. A
-  /// collective.
+  /// Opens the set that SafetensorsReader would open. `copies` are what this rank can read in the
+  /// place of files: path -> copy. Throws on all ranks if a file cannot be opened. A collective.
   CheckpointReading(dist::World& world, const std::string& folder, const std::string& name,
-                    std::int64_t piece = kPiece);
+                    std::map<std::string, std::string> copies = {}, std::int64_t piece = kPiece);
 
   /// All tensors, without data.
   const io::TensorSet& set() const { return *set_; }
@@ -54,7 +54,8 @@ class CheckpointReading {
     std::int32_t from = -1, to[2] = {-1, -1};
   };
   void describe(const std::string& folder, const std::string& name);
-  int reader_of(std::size_t file) const;
+  void choose_readers();
+  const std::string& place_of(const std::string& path) const;
   std::vector<std::vector<Piece>> plan(const std::vector<models::RangeTarget>& targets) const;
   void link(const TensorsOfRanks& readers, std::size_t targets);
   void round(std::size_t number);
@@ -66,20 +67,22 @@ class CheckpointReading {
   void attempt(const Act& act);
 
   dist::World& world_;
+  const std::map<std::string, std::string> copies_;
   const std::int64_t piece_;
   std::unique_ptr<io::TensorSet> set_;
   std::vector<std::string> files_;    // paths
+  std::vector<int> readers_;          // by file
   std::vector<std::size_t> file_of_;  // by tensor of the set
   // Of the load() that is going on:
   std::span<const models::RangeTarget> targets_;
-  std::vector<HeldPart> own_;                    // by target
-  std::vector<std::vector<RankPart>> parts_;     // by target, of those that this rank reads
-  std::vector<Links> links_;                     // by target
-  std::vector<std::vector<Piece>> pieces_;       // by rank that reads them
-  std::vector<int> readers_;                     // ranks that have pieces
-  std::size_t open_file_ = 0, expected_ = 0;     // of its pieces, those that are fetched
-  std::unique_ptr<io::SafetensorsReader> open_;  // that file
-  std::exception_ptr failure_;                   // of this rank
+  std::vector<HeldPart> own_;                 // by target
+  std::vector<std::vector<RankPart>> parts_;  // by target, of those that this rank reads
+  std::vector<Links> links_;                  // by target
+  std::vector<std::vector<Piece>> pieces_;    // by rank that reads them
+  std::vector<int> reading_;                  // ranks that have pieces
+  std::unique_ptr<io::SafetensorsReader> open_;
+  std::size_t open_file_ = 0, expected_ = 0;  // its number; its pieces before this are fetched
+  std::exception_ptr failure_;                // of this rank
 };
 
 }  // namespace vfm::train

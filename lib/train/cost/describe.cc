@@ -16,6 +16,7 @@
 #include "train/cost/workload.h"
 #include "train/data/blend.h"
 #include "train/data/dataset.h"
+#include "train/data/fetch_ahead.h"
 #include "train/data/pack_order.h"
 #include "train/encoded/encoded_clips.h"
 #include "train/kind.h"
@@ -145,8 +146,8 @@ Json stages_json(const Recipe& recipe, int ranks, nn::Recompute recompute, Devic
 
 /// What is on the device beside the model.
 struct Beside {
-  double encoders = 0, communicators = 0;
-  double all() const { return encoders + communicators; }
+  double encoders = 0, communicators = 0, fetched = 0;
+  double all() const { return encoders + communicators + fetched; }
 };
 
 Json memory_json(const MemoryNeed& need, double usable, const Beside& beside) {
@@ -165,7 +166,8 @@ Json memory_json(const MemoryNeed& need, double usable, const Beside& beside) {
           {"usable", rounded(usable)},
           {"pinned", rounded(need.pinned)},
           {"encoders", rounded(beside.encoders)},
-          {"communicators", rounded(beside.communicators)}};
+          {"communicators", rounded(beside.communicators)},
+          {"fetched", rounded(beside.fetched)}};
 }
 
 Json sent_bytes(const StepWork& work) {
@@ -222,7 +224,8 @@ Json training_cost(const RunOptions& options, int ranks) {
   const double usable = options.gpu != nullptr ? options.gpu->usable()
                                                : usable_memory(options.device, options.local_ranks);
   const Beside beside{encoder_bytes(encoders),
-                      communicator_bytes(recipe, ranks, of_machine, options.device)};
+                      communicator_bytes(recipe, ranks, of_machine, options.device),
+                      set && options.device == Device::cpu ? fetch_bytes(recipe, *set) : 0};
   const double left = usable - beside.all();
   const nn::Recompute recompute = choose_recompute(recipe, ranks, options.device, left, load.pack);
   const MemoryNeed need = memory_need(recipe, ranks, recompute, options.device, load.pack);
@@ -233,9 +236,11 @@ Json training_cost(const RunOptions& options, int ranks) {
   const double learnt = static_cast<double>(trained);
   const double average = recipe.ema.mode == "off" ? 0 : 4 * learnt;
   Json memory = memory_json(need, usable, beside);
+  memory["snapshot"] = static_cast<std::int64_t>(snapshot_bytes(recipe, ranks));
   if (need.mpi == 0) memory.erase("mpi");
   if (encoders.empty()) memory.erase("encoders");
   if (beside.communicators == 0) memory.erase("communicators");
+  if (beside.fetched == 0) memory.erase("fetched");
   if (recipe.parallel.pp > 1)
     memory["stages"] = stages_json(recipe, ranks, recompute, options.device, load.pack);
   Json cost = {{"kind", "cost"},
@@ -336,6 +341,7 @@ std::string training_words(const Json& cost) {
              (memory.contains("mpi") ? fmt::format(", of it MPI's {}", bytes(memory["mpi"])) : ""));
   if (memory.contains("encoders")) line("  encoders of clips", bytes(memory["encoders"]));
   if (memory.contains("communicators")) line("  communicators", bytes(memory["communicators"]));
+  if (memory.contains("fetched")) line("  fetched ahead", bytes(memory["fetched"]));
   if (memory.contains("stages")) {
     line("memory per stage", "that of the fullest is above");
     long number = 0;
@@ -348,6 +354,9 @@ std::string training_words(const Json& cost) {
     line("pinned memory per rank",
          bytes(memory["pinned"]) + " of the host's, for what is offloaded");
   line("checkpoint", bytes(cost["checkpoint_bytes"]));
+  line("snapshot per rank",
+       bytes(memory["snapshot"]) +
+           " of the host's memory, for the checkpoint that is being written; twice in /dev/shm");
   line("work per step, rank", "of packs like the fullest, with what is recomputed");
   for (const auto& [kind, work] : cost["work_per_step"].items())
     line(fmt::format("  {}", kind).c_str(),

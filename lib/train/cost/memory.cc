@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/cost/memory.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <fstream>
-#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -14,13 +10,17 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "data/packing.h"
+#include "models/folder/lora_file.h"
 #include "models/predict.h"
 #include "tensor/device.h"
 #include "tensor/meta.h"
 #include "tensor/program_memory.h"
+#include "train/checkpoint/checkpoint_contents.h"
 #include "train/checkpoint/checkpoint_files.h"
+#include "train/cost/host_memory.h"
 #include "train/cost/less_memory.h"
 #include "train/data/ahead_window.h"
+#include "train/data/fetch_ahead.h"
 #include "train/kind.h"
 #include "train/recipe/recipe_file.h"
 #include "train/step/training_step.h"
@@ -37,18 +37,6 @@ double memory_of_mpi(int ranks) {
   constexpr double kMebi = 1 << 20;
   constexpr int kMostPeers = 15;
   return ranks == 1 ? 0 : kMebi * (12 + 1.5 * std::min(ranks - 1, kMostPeers));
-}
-
-/// Of this process's control group, which a container has; infinite without one. Version 2, and 1.
-double group_limit() {
-  double limit = std::numeric_limits<double>::infinity();
-  for (const char* path :
-       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::ifstream file(path);
-    double bytes = 0;
-    if (file >> bytes && bytes > 0) limit = std::min(limit, bytes);  // version 2 may say "max"
-  }
-  return limit;
 }
 
 /// Of the whole model.
@@ -297,6 +285,26 @@ MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Dev
   return need;
 }
 
+double snapshot_bytes(const Recipe& recipe, int ranks) {
+  const MetaAccount account(Device::cpu);
+  Recipe alone = recipe;
+  alone.parallel = {};
+  const std::unique_ptr<dist::World> world = dist::counted_world(0, 1);
+  const Parallel parallel(alone, *world);
+  EmaRecipe average = recipe.ema;
+  average.place = "device";
+  const Kind& kind = kind_of(recipe.model.type);
+  const TrainingStep step(
+      alone, parallel,
+      kind.make_objective(alone, Recompute::none, Device::meta, parallel.network()), average);
+  Checkpoint checkpoint{.optimizer = step.networks().front().optimizer};
+  if (recipe.lora.rank > 0)
+    checkpoint.adapters = models::lora_metadata(kind.adapter_targets(recipe), recipe.lora);
+  for (std::size_t i = 1; i < step.networks().size(); ++i)
+    checkpoint.others.push_back({step.networks()[i].name, step.networks()[i].optimizer});
+  return CheckpointFiles(sets_of(checkpoint, SaveLimits().file_bytes), ranks).most_of_rank();
+}
+
 void check_memory(const Recipe& recipe, int ranks, Device device, const MemoryNeed& need,
                   double usable) {
   const double lasting = need.total() - need.activations - need.host;
@@ -322,12 +330,16 @@ void check_pinned(const MemoryNeed& need, int local_ranks) {
         format_bytes(need.pinned), format_bytes(usable));
 }
 
+double reading_bytes(const Recipe& recipe, const Dataset& data, Device device) {
+  return data.device_bytes() + (device == Device::cpu ? fetch_bytes(recipe, data) : 0);
+}
+
 double memory_beside(const Recipe& recipe, const Dataset& data, Device device,
                      const dist::World& world) {
   const double communicators =
       communicator_bytes(recipe, world.size(), world.least_local_size(), device);
-  return std::max(0.0,
-                  usable_memory(device, world.local_size()) - data.device_bytes() - communicators);
+  return std::max(0.0, usable_memory(device, world.local_size()) -
+                           reading_bytes(recipe, data, device) - communicators);
 }
 
 double usable_memory(Device device, int local_ranks) {
@@ -337,9 +349,7 @@ double usable_memory(Device device, int local_ranks) {
     return models::usable_gpu_memory(static_cast<double>(memory.total),
                                      static_cast<double>(memory.free));
   }
-  const double all =
-      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  return 0.8 * std::min(all, group_limit()) / local_ranks;
+  return 0.8 * host_memory().all / local_ranks;
 }
 
 Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, double usable,

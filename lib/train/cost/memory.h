@@ -97,6 +97,11 @@ MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, nn::Recompu
 std::vector<MemoryNeed> memory_of_stages(const Recipe& recipe, int ranks, nn::Recompute recompute,
                                          Device device, const std::vector<data::Entry>& pack);
 
+/// Bytes of the host's memory for the snapshot of a checkpoint that is being written
+/// (train/checkpoint/snapshot_memory.h), on the rank that writes most of it. A second one is beside
+/// it in /dev/shm. Not part of MemoryNeed: without room for it the run goes on, more slowly.
+double snapshot_bytes(const Recipe& recipe, int ranks);
+
 /// Throws Error{usage}, saying what would need less, if permanent memory (all but activations and
 /// `host`) is more than `usable` bytes: such a run cannot begin.
 void check_memory(const Recipe& recipe, int ranks, Device device, const MemoryNeed& need,
@@ -112,9 +117,12 @@ void check_pinned(const MemoryNeed& need, int local_ranks);
 /// cuDNN's plans. On a CPU: an equal share for each of the `local_ranks` on this machine of four
 /// fifths of its memory, or of what this process's control group may use.
 double usable_memory(Device device, int local_ranks);
-/// The part of usable_memory() that is left for the model of a run: without what reading the data
-/// takes (Dataset::device_bytes()) and without communicators (train/step/parallel.h). Throws
-/// Error{usage} if the ranks cannot have the layout.
+/// What reading the data takes on `device`: Dataset::device_bytes(), and on a CPU fetch_bytes()
+/// (train/data/fetch_ahead.h).
+double reading_bytes(const Recipe& recipe, const Dataset& data, Device device);
+/// The part of usable_memory() that is left for the model of a run: without reading_bytes() and
+/// without communicators (train/step/parallel.h). Throws Error{usage} if the ranks cannot have the
+/// layout.
 double memory_beside(const Recipe& recipe, const Dataset& data, Device device,
                      const dist::World& world);
 

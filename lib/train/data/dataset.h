@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -117,6 +118,9 @@ class Dataset {
   /// read() of the bytes that fetch() gave for the whole sample.
   virtual CleanSample read_fetched(std::size_t i, const std::string& bytes,
                                    std::optional<SeenAt> seen) const;
+  /// Leaves samples out of reading, before any is read (train/data/skipped_samples.h).
+  void leave_out(std::set<std::size_t> samples) { left_out_ = std::move(samples); }
+  bool is_left_out(std::size_t i) const { return left_out_.contains(i); }
   /// Identifies the data: a hash of the tokenizer, the statistics and every sample's key and size.
   virtual std::string fingerprint() const { return index().fingerprint(info()); }
   /// The facts about the data that train.json holds for generation
@@ -128,6 +132,8 @@ class Dataset {
   /// Does the work of fit() except the checks of pack capacity and of the ranks that share a pack.
   virtual void fit_model(Recipe& recipe) const = 0;
   virtual CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const = 0;
+
+  std::set<std::size_t> left_out_;
 };
 
 /// Logs the data's remarks, without those in `said`. Call it on one rank.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "io/block_cache.h"
+
 namespace vfm::train {
 namespace {
 
@@ -11,6 +13,10 @@ namespace {
 constexpr std::size_t kFetchers = 12;
 /// A group has at most these bytes, so that the parts of other shards need not wait for it.
 constexpr std::int64_t kMostTogether = std::int64_t{16} << 20;
+/// Of a store that is far away fewer bytes would be too few requests at once.
+constexpr std::int64_t kLeastFetched = std::int64_t{32} << 20;
+/// A thread's stack, its connection, and memory that it has freed.
+constexpr double kThreadBytes = 1 << 20;
 
 }  // namespace
 
@@ -119,6 +125,20 @@ void FetchAhead::fetch(std::span<Part* const> parts) {
     parts[i]->thrown = thrown;
     parts[i]->state = State::there;
   }
+}
+
+std::int64_t fetch_limit(const Recipe& recipe) {
+  return std::max(kLeastFetched, recipe.data.ahead);
+}
+
+double fetch_bytes(const Recipe& recipe, const Dataset& data) {
+  if (!data.is_remote()) return 0;
+  std::int64_t largest = 0;
+  for (const data::Form& form : data.index().forms())
+    largest = std::max(largest, data.about_bytes(form.first));
+  const std::size_t cache = io::has_cache() ? io::BlockCache::kMostWaiting : 0;
+  return static_cast<double>(fetch_limit(recipe) + largest) + static_cast<double>(cache) +
+         kThreadBytes * static_cast<double>(kFetchers);
 }
 
 std::vector<data::SampleBytes> fetch_all(const Dataset& data,

@@ -69,6 +69,13 @@ class FetchAhead {
   std::vector<std::thread> threads_;
 };
 
+/// The limit of a run: 'data.ahead', and enough requests at once for a store that is far away.
+std::int64_t fetch_limit(const Recipe& recipe);
+/// The memory of its host that a rank takes to fetch these samples: what is held or under way, one
+/// sample more, what waits to be written to a cache (io/block_cache.h), and threads with their
+/// connections. 0 for data on a disk.
+double fetch_bytes(const Recipe& recipe, const Dataset& data);
+
 /// Fetches these parts, several at once. Throws as take().
 std::vector<data::SampleBytes> fetch_all(const Dataset& data, std::vector<data::SampleBytes> parts);
 

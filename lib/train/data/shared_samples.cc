@@ -11,6 +11,7 @@
 #include "dist/bytes.h"
 #include "tensor/device.h"
 #include "train/data/fetch_ahead.h"
+#include "train/data/skipped_samples.h"
 
 namespace vfm::train {
 namespace {
@@ -19,6 +20,7 @@ namespace {
 template <class Read>
 ReadSample attempt_to_read(const Dataset& data, std::size_t i, const Read& read) {
   try {
+    if (data.is_left_out(i)) fail("{}", kLeftOut);
     return {read(), {}};
   } catch (const GpuError&) {
     throw;
@@ -291,6 +293,7 @@ ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<SeenAt>
 
 ReadPart use_fetched(const Dataset& data, data::SampleBytes fetched, bool whole,
                      std::optional<SeenAt> seen) {
+  if (data.is_left_out(fetched.sample)) fetched.failure = kLeftOut;
   if (!whole) return {{}, {std::move(fetched.bytes), std::move(fetched.failure)}, false};
   const auto read = [&] {
     if (!fetched.failure.empty()) fail("{}", fetched.failure);
@@ -321,6 +324,7 @@ ReadPart read_part(const Dataset& data, std::size_t i, const ReadingPart& part,
   if (part.is_whole(data.about_bytes(i))) return {try_to_read(data, i, seen), {}, true};
   ReadPart read;
   try {
+    if (data.is_left_out(i)) fail("{}", kLeftOut);
     read.piece.bytes = data.read_piece(i, part.begin, part.end);
   } catch (const Error& error) {
     read.piece.failure = error.what();

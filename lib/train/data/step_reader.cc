@@ -9,13 +9,6 @@
 
 namespace vfm::train {
 
-namespace {
-
-/// Of a store that is far away fewer bytes would be too few requests at once.
-constexpr std::int64_t kLeastFetched = std::int64_t{32} << 20;
-
-}  // namespace
-
 StepReader::StepReader(const Recipe& recipe, const Dataset& data, const Parallel& parallel)
     : recipe_(recipe),
       data_(data),
@@ -33,8 +26,7 @@ void StepReader::begin_to_fetch() {
   unread_.clear();
   first_step_ = true;
   fetch_.reset();
-  if (data_.is_remote())
-    fetch_ = std::make_unique<FetchAhead>(data_, std::max(kLeastFetched, recipe_.data.ahead));
+  if (data_.is_remote()) fetch_ = std::make_unique<FetchAhead>(data_, fetch_limit(recipe_));
 }
 
 StepReader::~StepReader() {

@@ -84,8 +84,16 @@ struct TrainRecipe {
   std::int64_t steps = 10000;
   std::uint64_t seed = 0;
   std::int64_t checkpoint_every = 500;
-  int keep = 2;  ///< newest checkpoints to keep
+  double checkpoint_minutes = 0;  ///< most between checkpoints; 0: as long as the steps take
+  int keep = 2;                   ///< newest checkpoints to keep
+  std::int64_t keep_every = 0;    ///< checkpoints of multiples of so many steps stay; 0: none
   std::int64_t log_every = 10;
+  /// Steps between comparisons of what ranks should have the same (train/state/replicas.h); 0:
+  /// none.
+  std::int64_t compare_every = 500;
+  /// How far loss or gradient norm may be above their last medians (train/step/recent_steps.h); 0:
+  /// any number of times.
+  double skip_spikes = 0;
   /// Seconds that a rank waits for others before the run ends (dist/world.h); 0: without limit.
   double setup_limit = 1800, step_limit = 600, checkpoint_limit = 1800;
   /// Peak of one rank's hardware, for MFU in timing.jsonl. 0: that of a known GPU, else no MFU.

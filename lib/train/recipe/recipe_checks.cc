@@ -96,6 +96,9 @@ void check_shards(const Recipe& recipe) {
 }
 
 void check_optimizer(const Recipe& recipe) {
+  if (recipe.train.skip_spikes > 0 && recipe.train.skip_spikes <= 1)
+    fail_usage("{}: half of all steps are above the median; set it to 0, or to 5, say",
+               describe_setting(recipe, "train.skip_spikes"));
   if (!optimizer_kind(recipe.optimizer).for_hidden) {
     if (recipe.optimizer.momentum != OptimizerRecipe().momentum)
       fail_usage("{}, and {}: it has no effect without muon; leave it out",

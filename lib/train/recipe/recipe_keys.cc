@@ -73,8 +73,12 @@ std::vector<Field> fields_of(Recipe& r) {
   list.section("train").number("steps", r.train.steps, between(1, 4294967295)).may_change();
   list.number("seed", r.train.seed, at_least(0));
   list.number("checkpoint_every", r.train.checkpoint_every, at_least(1)).may_change();
+  list.number("checkpoint_minutes", r.train.checkpoint_minutes, at_least(0)).may_change();
   list.number("keep", r.train.keep, at_least(1)).may_change();
+  list.number("keep_every", r.train.keep_every, at_least(0)).may_change();
   list.number("log_every", r.train.log_every, at_least(1)).may_change();
+  list.number("compare_every", r.train.compare_every, at_least(0)).may_change();
+  list.number("skip_spikes", r.train.skip_spikes, at_least(0)).may_change();
   list.number("setup_limit", r.train.setup_limit, at_least(0)).may_change();
   list.number("step_limit", r.train.step_limit, at_least(0)).may_change();
   list.number("checkpoint_limit", r.train.checkpoint_limit, at_least(0)).may_change();

@@ -191,7 +191,8 @@ constexpr ConstantWords kWords[] = {
      "tables keep f32, and Muon's momentum is bf16."},
     {"optimizer.clip", "", "Maximum norm of the gradient. 0: no limit."},
     {"optimizer.max_skips", "steps",
-     "How many steps in a row may be skipped because the gradient is not finite."},
+     "How many steps in a row may be skipped: their gradient is not finite, or see "
+     "_train.skip_spikes_."},
     {"schedule.warmup", "steps", "Linear warm-up."},
     {"schedule.shape", "", "Shape of the learning rate after warm-up."},
     {"schedule.final", "", "Share of the learning rate that is left at the last step."},
@@ -245,8 +246,20 @@ constexpr ConstantWords kWords[] = {
     {"train.steps", "steps", "Length of the run or stage. Schedules depend on this length."},
     {"train.seed", "", "Seed of weights, order, noise and dropout."},
     {"train.checkpoint_every", "steps", "Steps between checkpoints."},
+    {"train.checkpoint_minutes", "minutes",
+     "A checkpoint is also saved when so many minutes have passed since the last one. 0: never."},
     {"train.keep", "checkpoints", "How many of the newest checkpoints are kept."},
+    {"train.keep_every", "steps",
+     "Checkpoints of multiples of so many steps are kept for ever. 0: none."},
     {"train.log_every", "steps", "Steps between lines of the logs."},
+    {"train.compare_every", "steps",
+     "Steps after which ranks that should have the same weights and state compare them; also "
+     "before each checkpoint. If a rank differs, a message names it and its host, and the run "
+     "ends. 0: never."},
+    {"train.skip_spikes", "",
+     "A step is skipped if its loss or gradient norm is over this many times the median of the "
+     "last 100 steps that were not skipped. Skips are counted as those of "
+     "_optimizer.max_skips_. 0: no such rule."},
     {"train.setup_limit", "seconds",
      "How long a rank waits for other ranks before the first step. After this time a message names "
      "the lost or slow rank and its host, and the run ends. 0: no limit."},

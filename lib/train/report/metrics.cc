@@ -11,11 +11,13 @@
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/json.h"
+#include "train/report/rank_timing.h"
 
 namespace vfm::train {
 namespace {
 
-io::File open_append(const std::string& path) {
+io::File open_append(const std::string& path, std::int64_t step) {
+  truncate_log(path, step);
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (fd < 0) fail_output(errno, "cannot create '{}'", path);
   return io::File(fd, path);
@@ -37,14 +39,11 @@ void truncate_log(const std::string& path, std::int64_t step) {
     fail_output(errno, "cannot write '{}'", path);
 }
 
-MetricsLog::Log::Log(std::string path, std::int64_t step) : place(std::move(path)) {
-  truncate_log(place.local(), step);
-  file = open_append(place.local());
-}
+MetricsLog::Log::Log(std::string path, std::int64_t step)
+    : place(std::move(path)), lines(open_append(place.local(), step)) {}
 
 void MetricsLog::Log::add(const Json& record) {
-  const std::string line = dump_json(record) + "\n";
-  file.write_all(line.data(), line.size());
+  lines.add(dump_json(record) + "\n");
 }
 
 MetricsLog::MetricsLog(const std::string& run, const std::string& host, std::int64_t step)
@@ -63,8 +62,7 @@ void MetricsLog::timing(const Json& record) {
 }
 
 void MetricsLog::sync() {
-  const io::File& file = metrics_.file;
-  if (::fsync(file.fd()) != 0) fail_output(errno, "cannot write '{}'", file.path());
+  metrics_.lines.sync();
   metrics_.place.put();
   timing_.place.put();
   events_.put();
@@ -80,7 +78,10 @@ void MetricsLog::events(const Json& record, const std::string& group) {
     for (const auto& [part, number] : value.items())
       if (number.is_number()) scalars.emplace_back(tag + "/" + part, number.get<double>());
   }
-  if (!scalars.empty()) events_.scalars(record["step"].get<std::int64_t>(), scalars);
+  const auto step = record["step"].get<std::int64_t>();
+  if (!scalars.empty()) events_.scalars(step, scalars);
+  if (std::string words = slowest_words(record); !words.empty())
+    events_.text(step, group + "slowest_rank", words);
 }
 
 }  // namespace vfm::train

@@ -12,9 +12,9 @@
 #include <string>
 
 #include "base/json_fwd.h"
-#include "io/file.h"
 #include "io/growing_file.h"
 #include "train/report/tensorboard.h"
+#include "train/report/whole_appends.h"
 
 namespace vfm::train {
 
@@ -27,13 +27,15 @@ class MetricsLog {
   /// Opens the files in `run` to append after `step` (0: from the beginning).
   MetricsLog(const std::string& run, const std::string& host, std::int64_t step);
 
-  /// Write one line each, flushed to the system at once. Both records have "step". Numbers become
-  /// scalars named after their key: train/KEY, val/KEY (for keys that begin with "val_") and
-  /// timing/KEY. Numbers in an object become val/KEY/NAME, such as val/sigmas/0.1.
+  /// Write one line each, flushed to the system at once; after a failure of the disk, later. Both
+  /// records have "step". Numbers become scalars named after their key: train/KEY, val/KEY (for
+  /// keys that begin with "val_") and timing/KEY. Numbers in an object become val/KEY/NAME, such as
+  /// val/sigmas/0.1. The slowest rank is a text, timing/slowest_rank.
   void metrics(const Json& record);
   void timing(const Json& record);
   /// Makes metrics.jsonl durable, and puts all files into the bucket of a run there. Call it before
-  /// a checkpoint, which must not be ahead of it, and at the end.
+  /// a checkpoint, which must not be ahead of it, and at the end. Another thread may write
+  /// meanwhile.
   void sync();
 
  private:
@@ -44,7 +46,7 @@ class MetricsLog {
     Log(std::string path, std::int64_t step);
     void add(const Json& record);
     io::GrowingFile place;
-    io::File file;
+    WholeAppends lines;
   };
 
   Log metrics_, timing_;

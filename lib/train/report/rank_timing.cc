@@ -17,7 +17,7 @@
 namespace vfm::train {
 namespace {
 
-// Mean and most over the ranks, and the first rank that has the most.
+// Mean and most over the ranks, and the first rank that has the most, with its host.
 Json spread_of(const std::vector<Json>& ranks, const char* key) {
   double sum = 0, most = 0;
   std::size_t rank = 0;
@@ -26,7 +26,10 @@ Json spread_of(const std::vector<Json>& ranks, const char* key) {
     sum += value;
     if (i == 0 || value > most) most = value, rank = i;
   }
-  return {{"mean", sum / static_cast<double>(ranks.size())}, {"most", most}, {"rank", rank}};
+  return {{"mean", sum / static_cast<double>(ranks.size())},
+          {"most", most},
+          {"rank", rank},
+          {"host", ranks[rank]["host"]}};
 }
 
 // Of each axis, the most that a rank has.
@@ -49,6 +52,14 @@ Json rates_of(const Done& done, int ranks) {
     rates[std::string(name) + "_per_rank"] = amount / done.seconds / ranks;
   }
   return rates;
+}
+
+std::string slowest_words(const Json& timing) {
+  const Json* const busy = timing.contains("busy_seconds") ? &timing["busy_seconds"] : nullptr;
+  if (busy == nullptr || !busy->contains("host")) return "";
+  return fmt::format("rank {} on host {}: busy {:.3g} s a step, the mean is {:.3g} s",
+                     (*busy)["rank"].get<int>(), (*busy)["host"].get<std::string>(),
+                     (*busy)["most"].get<double>(), (*busy)["mean"].get<double>());
 }
 
 std::string rates_words(const Json& timing) {
@@ -76,7 +87,8 @@ Json timing_of_ranks(dist::World& world, const RankTiming& own) {
     waited += traffic.seconds(axis);
   }
   traffic.reset();
-  const Json here = {{"busy", std::max(0.0, own.seconds - waited) / steps},
+  const Json here = {{"host", world.host()},
+                     {"busy", std::max(0.0, own.seconds - waited) / steps},
                      {"data", own.data_seconds / steps},
                      {"read", own.read_bytes / steps},
                      {"memory", own.memory_peak},

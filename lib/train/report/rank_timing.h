@@ -35,10 +35,14 @@ Json rates_of(const Done& done, int ranks);
 /// The rates in a line of timing, in words: "12k tokens/s, 3.1 samples/s". With several ranks the
 /// rates of a rank follow. Rates that the line does not have, as in old files, are left out.
 std::string rates_words(const Json& timing);
+/// The slowest rank in a line of timing: "rank 3 on host node7: busy 1.5 s a step, the mean is 1.2
+/// s". "" if the line is of one rank.
+std::string slowest_words(const Json& timing);
 
 /// Gathers the timing of all ranks and resets the world's traffic counters. A collective. Returns
 /// an empty object on all ranks but rank 0. There it returns:
-///   busy_seconds, data_seconds   a step, over the ranks: {mean, most, rank}; `rank` has the most
+///   busy_seconds, data_seconds   a step, over the ranks: {mean, most, rank, host}; `rank`, on
+///                                `host`, has the most
 ///   read_bytes                   a step, in the same form: bytes of samples, read from files
 ///   memory_ranks                 memory_peak in the same form
 ///   wait_seconds, sent_bytes     a step, by axis of groups (dist/traffic.h): the most of any rank

@@ -62,9 +62,10 @@ std::vector<Sign> signs_of(const Signs& signs) {
                            "and all wait for it: raise 'data.window' or 'data.packs' for more even "
                            "shares",
                            percent(signs.straggler - 1))
-             : fmt::format("rank {} is busy {:.0f} % longer than the mean, and all wait for it: "
-                           "look at its machine, or raise 'data.window' for more even packs",
-                           signs.slowest, percent(signs.straggler - 1))});
+             : fmt::format("rank {} on host {} is busy {:.0f} % longer than the mean, and all wait "
+                           "for it: look at its machine, or raise 'data.window' for more even "
+                           "packs",
+                           signs.slowest, signs.slowest_host, percent(signs.straggler - 1))});
   return all;
 }
 
@@ -90,6 +91,7 @@ Signs signs_of_timing(const Json& timing, double usable) {
     if (const double mean = busy["mean"].get<double>(); mean > 0)
       signs.straggler = busy["most"].get<double>() / mean;
     signs.slowest = busy["rank"].get<int>();
+    signs.slowest_host = get_string(busy, "host").value_or("?");
   }
   return signs;
 }
@@ -123,13 +125,21 @@ std::vector<std::string> SignWatch::news(const Json& timing, double usable,
   std::vector<std::string> news;
   if (!std::exchange(begun_, true)) return news;
   std::map<std::string_view, int> in_a_row;
+  for (auto& [kind, lines_without] : told_)
+    ++lines_without;
   Signs signs = signs_of_timing(timing, usable);
   if (less_memory && signs.memory > kFullMemory) signs.less_memory = less_memory();
   for (const Sign& sign : signs_of(signs)) {
     const auto before = in_a_row_.find(sign.kind);
     const int lines = in_a_row[sign.kind] = before == in_a_row_.end() ? 1 : before->second + 1;
-    if (lines >= (sign.kind == "memory" ? 1 : kLinesInARow) && told_.insert(sign.kind).second)
-      news.push_back(sign.words);
+    if (const auto told = told_.find(sign.kind);
+        told != told_.end() && told->second <= kLinesWithout) {
+      told->second = 0;
+      continue;
+    }
+    if (lines < (sign.kind == "memory" ? 1 : kLinesInARow)) continue;
+    news.push_back(sign.words);
+    told_[sign.kind] = 0;
   }
   in_a_row_ = std::move(in_a_row);
   return news;

@@ -6,7 +6,6 @@
 
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +25,7 @@ struct Signs {
   double data_wait = 0;  ///< part of a step in which a rank waits for its batches
   double straggler = 1;  ///< busy time of the busiest rank / mean busy time of the ranks
   int slowest = -1;  ///< the busiest rank; -1 in a prediction, where only its packs make it slow
+  std::string slowest_host;
   /// The kind of exchange that takes the largest part of a step ("tp", "cp", ...), and that part.
   std::string exchange;
   double exchanged = 0;
@@ -51,18 +51,19 @@ Signs signs_of_plan(const Json& layout, double usable, double read_seconds = 0);
 /// `straggler` is the work of the rank with the fullest packs / mean work.
 Signs signs_of_shape(double memory, int pp, int vpp, double microbatches, double straggler);
 
-/// Reports each kind of a run's signs once. The first line of timing is ignored, as it has work
-/// that happens only once. A machine may be busy with something else for a moment: signs that
-/// depend on time are reported when kLinesInARow lines in a row have them.
+/// Reports each kind of a run's signs once, and again if it comes back after kLinesWithout lines
+/// without it. The first line of timing is ignored, as it has work that happens only once. A
+/// machine may be busy with something else for a moment: signs that depend on time are reported
+/// when kLinesInARow lines in a row have them.
 class SignWatch {
  public:
-  static constexpr int kLinesInARow = 3;
+  static constexpr int kLinesInARow = 3, kLinesWithout = 10;
   /// `less_memory` is called if memory is full, for Signs::less_memory.
   std::vector<std::string> news(const Json& timing, double usable,
                                 const std::function<std::string()>& less_memory = {});
 
  private:
-  std::set<std::string_view> told_;
+  std::map<std::string_view, int> told_;      // lines since a line had it
   std::map<std::string_view, int> in_a_row_;  // lines in a row, up to the last line
   bool begun_ = false;
 };

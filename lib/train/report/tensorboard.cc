@@ -68,6 +68,9 @@ void put_bytes(std::string& out, int field, std::string_view bytes) {
 // Field numbers of Event, SessionLog, Summary and Summary.Value.
 constexpr int kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7;
 constexpr int kStatus = 1, kStart = 1, kValue = 1, kTag = 1, kSimpleValue = 2;
+// Of Value, TensorProto, and SummaryMetadata with its PluginData: a text is a tensor of one string.
+constexpr int kTensor = 8, kMetadata = 9, kDType = 1, kString = 7, kStringValue = 8, kPlugin = 1,
+              kPluginName = 1;
 
 std::string event(std::int64_t step, int field, std::string_view content) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -120,7 +123,7 @@ EventWriter::EventWriter(std::pair<io::GrowingFile, io::File> created, std::int6
     put_int(session, kStatus, kStart);
     bytes += event(first_step, kSessionLog, session);
   }
-  file_.write_all(bytes.data(), bytes.size());
+  write(bytes);
 }
 
 void EventWriter::scalars(std::int64_t step,
@@ -132,8 +135,24 @@ void EventWriter::scalars(std::int64_t step,
     put_float(value, kSimpleValue, static_cast<float>(number));
     put_bytes(summary, kValue, value);
   }
-  const std::string bytes = event(step, kSummary, summary);
-  file_.write_all(bytes.data(), bytes.size());
+  write(event(step, kSummary, summary));
+}
+
+void EventWriter::text(std::int64_t step, const std::string& tag, const std::string& words) {
+  std::string plugin, metadata, tensor, value, summary;
+  put_bytes(plugin, kPluginName, "text");
+  put_bytes(metadata, kPlugin, plugin);
+  put_int(tensor, kDType, kString);
+  put_bytes(tensor, kStringValue, words);
+  put_bytes(value, kTag, tag);
+  put_bytes(value, kTensor, tensor);
+  put_bytes(value, kMetadata, metadata);
+  put_bytes(summary, kValue, value);
+  write(event(step, kSummary, summary));
+}
+
+void EventWriter::write(const std::string& bytes) {
+  file_.add(bytes);
 }
 
 }  // namespace vfm::train

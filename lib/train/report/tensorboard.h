@@ -1,9 +1,9 @@
-// TensorBoard event files: scalars only.
+// TensorBoard event files: scalars and short texts.
 //
 // A file is a sequence of TFRecords: length, masked CRC-32C of the length, data, masked CRC-32C of
 // the data. Each holds an Event message of tensorflow/core/util/event.proto, encoded by hand, as
-// only four fields are needed. Each start of the program writes a new file, as TensorBoard expects.
-// A resumed run first marks the step from which earlier files are void (SessionLog START).
+// only a few fields are needed. Each start of the program writes a new file, as TensorBoard
+// expects. A resumed run first marks the step from which earlier files are void (SessionLog START).
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,6 +16,7 @@
 
 #include "io/file.h"
 #include "io/growing_file.h"
+#include "train/report/whole_appends.h"
 
 namespace vfm::train {
 
@@ -32,15 +33,18 @@ class EventWriter {
 
   /// Writes one event with these (tag, value) pairs at the present time, at once.
   void scalars(std::int64_t step, const std::vector<std::pair<std::string, double>>& values);
+  /// The same for words, which TensorBoard shows among its texts.
+  void text(std::int64_t step, const std::string& tag, const std::string& words);
   /// Puts the file into the bucket, where DIR is in one.
   void put() { place_.put(); }
   const std::string& path() const { return place_.path(); }
 
  private:
   EventWriter(std::pair<io::GrowingFile, io::File> created, std::int64_t first_step);
+  void write(const std::string& bytes);
 
   io::GrowingFile place_;
-  io::File file_;
+  WholeAppends file_;
 };
 
 }  // namespace vfm::train

@@ -48,7 +48,11 @@ void add_facts(report::Page& page, const RunOptions& options, const Recipe& reci
       {"data", options.data.empty() ? "made up" : name_data(options)},
       {"steps", fmt::format("{} of {}", state.step, state.first_step + recipe.train.steps)},
       {"samples seen", fmt::format("{}", state.samples)}};
-  if (!timing.is_null()) facts.push_back({"speed at the end", rates_words(timing)});
+  if (!timing.is_null()) {
+    facts.push_back({"speed at the end", rates_words(timing)});
+    if (std::string slowest = slowest_words(timing); !slowest.empty())
+      facts.push_back({"slowest rank at the end", std::move(slowest)});
+  }
   page.table({"", ""}, facts);
 }
 

@@ -19,6 +19,7 @@
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_model.h"
 #include "models/folder/load_tensors.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/generation_facts.h"
 #include "train/data/blend.h"
 #include "train/kind.h"
@@ -300,14 +301,13 @@ void say_begins_again(const RunOptions& options) {
 
 void say_stopped(const RunOptions& options, std::int64_t step, std::int64_t last,
                  const std::string& newest) {
-  if (!options.synthetic.empty())
-    log_warning("ended after step {} of {}", step, last);
-  else
-    log_warning(
-        "ended after step {} of {} without saving; the same command {} (SIGUSR1 saves and ends)",
-        step, last,
-        newest.empty() ? "begins again: it has no checkpoint"
-                       : fmt::format("goes on from '{}'", newest));
+  if (!options.synthetic.empty()) return log_warning("ended after step {} of {}", step, last);
+  const bool saved = newest == checkpoint_path(options.out, step);
+  log_warning("ended after step {} of {}{}; the same command {}{}", step, last,
+              saved ? ", saved" : " without saving",
+              newest.empty() ? "begins again: it has no checkpoint"
+                             : fmt::format("goes on from '{}'", newest),
+              saved ? "" : " (SIGTERM and SIGUSR1 save and end)");
 }
 
 void check_run(const RunOptions& options, const Recipe& recipe) {

@@ -11,22 +11,27 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/save_at_term.h"
 #include "base/stop.h"
 #include "tensor/device.h"
 #include "train/cost/memory.h"
+#include "train/data/skipped_samples.h"
 #include "train/kind.h"
 #include "train/recipe/recipe_file.h"
+#include "train/state/replicas.h"
 #include "train/step/schedule.h"
 
 namespace vfm::train {
 namespace {
 
-/// Sums over ranks of what each knows alone.
-void reduce_result(dist::World& world, StepResult& result) {
-  std::array<double, 7> sums = {result.loss.image_sum,      result.loss.image_elements,
-                                result.loss.video_sum,      result.loss.video_elements,
-                                stop_requested() ? 1.0 : 0, wind_up_requested() ? 1.0 : 0,
-                                result.own_read_bytes};
+/// Sums over ranks of what each knows alone, and the mean of `squares`, which is the same on all
+/// unless one computes wrongly: afterwards all agree on it.
+void reduce_result(dist::World& world, StepResult& result, double& squares) {
+  std::array<double, 12> sums = {
+      result.loss.image_sum,      result.loss.image_elements, result.loss.video_sum,
+      result.loss.video_elements, stop_requested() ? 1.0 : 0, wind_up_requested() ? 1.0 : 0,
+      result.own_read_bytes,      term_requested() ? 1.0 : 0, squares / world.size(),
+      result.save.done,           result.save.failed,         result.save.due};
   world.all_reduce_sum(std::span<double>(sums));
   result.loss = {.image_sum = sums[0],
                  .image_elements = sums[1],
@@ -35,6 +40,9 @@ void reduce_result(dist::World& world, StepResult& result) {
   result.stop = sums[4] > 0;
   result.wind_up = sums[5] > 0;
   result.read_bytes = sums[6];
+  result.term = sums[7] > 0;
+  squares = sums[8];
+  result.save = {.done = sums[9], .failed = sums[10], .due = sums[11]};
 }
 
 /// What all ranks have memory for: backward repeats the exchanges of what it computes again, so
@@ -56,6 +64,7 @@ Json RunState::to_json() const {
                {"block", data.block}, {"pack", data.pack}};
   if (!of_sources.empty()) json["folder_samples"] = of_sources;
   if (!other_updates.empty()) json["other_updates"] = other_updates;
+  if (!recent.empty()) json["recent"] = recent.to_json();
   return json;
 }
 
@@ -76,6 +85,7 @@ RunState RunState::from_json(const Json& value, std::string_view what) {
       if (!updates.is_number_integer()) fail("'other_updates' in {} must be whole numbers", what);
       state.other_updates.push_back(updates.get<std::int64_t>());
     }
+  if (value.contains("recent")) state.recent = RecentSteps::from_json(value["recent"], what);
   state.data.epoch = static_cast<std::uint32_t>(need_integer(value, "epoch", what));
   state.data.block = static_cast<std::uint64_t>(need_integer(value, "block", what));
   state.data.pack = static_cast<std::uint64_t>(need_integer(value, "pack", what));
@@ -111,13 +121,16 @@ StepResult Trainer::train_step(bool update) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.flops = data.plan.flops;
   result.own_read_bytes = data.read_bytes;
+  result.save = own_notes_;
 
   step_.pass_all(data.batches, data.schedule,
                  packs_of_rank(recipe_, parallel_.world().size()).passes());
   step_.sum();
   for (const std::unique_ptr<Batch>& batch : data.batches)
     if (batch) result.loss += objective().loss(*batch);
-  reduce_result(parallel_.world(), result);
+  const double spike = recipe_.train.skip_spikes;
+  double squares = spike > 0 && update ? step_.squares() : 0;
+  reduce_result(parallel_.world(), result, squares);
   if (result.loss.elements() == 0)
     fail("none of the samples of step {} could be read", state_.step + 1);
   if (!update) return result;
@@ -125,8 +138,14 @@ StepResult Trainer::train_step(bool update) {
   result.learning_rate = learning_rate(recipe_.optimizer, recipe_.schedule,
                                        state_.step - state_.first_step, recipe_.train.steps);
   // What is not finite in the loss is not finite in the gradient either.
-  result.gradient_norm = step_.update(result.learning_rate, 1 / result.loss.elements());
-  result.skipped = !std::isfinite(result.gradient_norm);
+  const double loss = result.loss.mean(), factor = 1 / result.loss.elements(),
+               norm = std::sqrt(squares) * factor;
+  result.spike = spike > 0 && state_.recent.is_spike(loss, norm, spike);
+  if (result.spike) step_.skip();
+  result.gradient_norm = result.spike ? norm : step_.update(result.learning_rate, factor);
+  result.skipped = result.spike || !std::isfinite(result.gradient_norm);
+  if (spike == 0) state_.recent = {};
+  if (spike > 0 && !result.skipped) state_.recent.add(loss, norm);
 
   ++state_.step;
   state_.updates = step_.optimizer().updates;
@@ -141,8 +160,9 @@ StepResult Trainer::train_step(bool update) {
   state_.data = data.plan.after;
   if (state_.skips_in_row > recipe_.optimizer.max_skips)
     fail(
-        "the gradient was not finite in {} in a row, up to step {}: {}, start over with a "
-        "lower one; the last checkpoint is from before these steps",
+        "the gradient was {} in {} in a row, up to step {}: {}, start over with a lower one; the "
+        "last checkpoint is from before these steps",
+        result.spike ? "a spike, or not finite," : "not finite",
         counted(state_.skips_in_row, "step"), state_.step,
         describe_setting(recipe_, "optimizer.lr"));
   return result;
@@ -172,6 +192,15 @@ std::vector<OtherState> Trainer::other_states() const {
   for (std::size_t i = 1; i < step_.networks().size(); ++i)
     others.push_back({step_.networks()[i].name, step_.networks()[i].optimizer});
   return others;
+}
+
+void Trainer::compare_replicas() const {
+  const std::vector<OtherNetwork> others = objective().others();
+  std::vector<NetworkState> networks = {{&objective().frozen(), nullptr}};
+  for (std::size_t i = 0; i < step_.networks().size(); ++i)
+    networks.push_back({i == 0 ? &objective().parameters() : others[i - 1].parameters,
+                        &step_.networks()[i].optimizer});
+  train::compare_replicas(parallel_.mesh(), networks);
 }
 
 void Trainer::swap_ema() {
@@ -242,7 +271,7 @@ Trainer::StepData Trainer::build(ReadStep step) {
       if (!shared) data.read_bytes += static_cast<double>(one.sample.read_bytes);
       if (one.failure.empty())
         samples.push_back({std::move(one.sample), pack.place + i, pack.came_before(i)});
-      else
+      else if (one.failure != kLeftOut)
         data.failures.emplace_back(one.sample.key, one.failure);
     }
     flops += pack.flops;

@@ -22,11 +22,13 @@
 #include "dist/world.h"
 #include "tensor/device.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/checkpoint_saver.h"
 #include "train/data/dataset.h"
 #include "train/data/shared_samples.h"
 #include "train/data/step_reader.h"
 #include "train/step/parallel.h"
 #include "train/step/pipeline_schedule.h"
+#include "train/step/recent_steps.h"
 #include "train/step/training_step.h"
 
 namespace vfm::train {
@@ -37,11 +39,14 @@ struct StepResult {
   LossSums loss;
   double gradient_norm = 0;  ///< before clipping
   double learning_rate = 0;
-  bool skipped = false;   ///< the gradient was not finite; the weights did not change
+  bool skipped = false;   ///< the gradient was not finite, or a spike; the weights did not change
+  bool spike = false;     ///< loss or gradient is far above the last ones ('train.skip_spikes')
   bool stop = false;      ///< some rank was asked to stop at once (base/stop.h)
   bool wind_up = false;   ///< some rank was asked to save and end
+  bool term = false;      ///< by SIGTERM (base/save_at_term.h)
   double flops = 0;       ///< of the model's products, forward and backward, without recomputation
   double read_bytes = 0;  ///< bytes of samples, from files; bytes that ranks share count once
+  SaveNotes save;         ///< sums of what ranks told of a checkpoint (Trainer::tell())
   double data_seconds = 0;    ///< time that this rank waited for its batches
   double own_read_bytes = 0;  ///< this rank's part of read_bytes
 };
@@ -58,6 +63,7 @@ struct RunState {
   DataPosition data;  ///< position of the next step
   /// Updates of networks after the first (train/step/objective.h).
   std::vector<std::int64_t> other_updates = {};
+  RecentSteps recent = {};  ///< with 'train.skip_spikes'
   /// Steps of earlier stages, part of `step`; the schedule covers the others. Not in to_json(), as
   /// it follows from the stages.
   std::int64_t first_step = 0;
@@ -74,10 +80,12 @@ class Trainer {
           Device device = Device::cpu);
   ~Trainer();
 
-  /// Makes a step. A collective. Throws Error if no sample of the step could be read, or if the
-  /// gradient was not finite in more than recipe.optimizer.max_skips consecutive steps. Without
-  /// `update` the step ends with the loss and the summed gradients, and no step may follow.
+  /// Makes a step. A collective. Throws Error if no sample of the step could be read, or if more
+  /// than recipe.optimizer.max_skips consecutive steps were skipped. Without `update` the step ends
+  /// with the loss and the summed gradients, and no step may follow.
   StepResult train_step(bool update = true);
+  /// What this rank tells the others in the steps from now on.
+  void tell(const SaveNotes& own) { own_notes_ = own; }
 
   const Parallel& parallel() const { return parallel_; }
   const RunState& state() const { return state_; }
@@ -86,6 +94,9 @@ class Trainer {
   /// Optimizer::swap_ema() on all ranks. A collective.
   void swap_ema();
   const Objective& objective() const { return step_.objective(); }
+  /// Throws Error if ranks that should have the same weights and state differ
+  /// (train/state/replicas.h). A collective.
+  void compare_replicas() const;
   /// The networks after the first, for a checkpoint.
   std::vector<OtherState> other_states() const;
   /// The optimizer of the states of the first network. After writing its parameters call
@@ -123,6 +134,7 @@ class Trainer {
   nn::Recompute recompute_;
   TrainingStep step_;
   RunState state_;
+  SaveNotes own_notes_;
   std::map<std::string, std::string> failures_;
   DeviceTurn turn_;  // held if reading computes on the GPU, except while waiting for data
   StepReader reader_;

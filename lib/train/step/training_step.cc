@@ -130,32 +130,47 @@ void TrainingStep::gather() const {
     network.shards.gather();
 }
 
+double TrainingStep::squares() {
+  double all = 0;
+  squares_.clear();
+  for (const Trained& network : networks_) {
+    if (!due(network)) continue;
+    const std::optional<double> shared = network.shards.squares();
+    squares_.push_back(shared ? *shared : network.optimizer.squares());
+    all += squares_.back();
+  }
+  return all;
+}
+
+void TrainingStep::skip() {
+  squares_.clear();
+  ++step_;
+}
+
 // On Device::meta there is no norm to know before: the kernel that finds it is counted.
 double TrainingStep::update(double learning_rate, double factor) {
   const bool counted = objective_->device() == Device::meta;
   std::vector<Trained*> changed;
-  std::vector<std::optional<double>> squares;
+  for (Trained& network : networks_)
+    if (due(network)) changed.push_back(&network);
   double norm = 0;
-  for (Trained& network : networks_) {
-    if (!due(network)) continue;
-    changed.push_back(&network);
-    squares.push_back(counted ? std::optional<double>() : network.shards.squares());
-  }
-  ++step_;
+  if (changed.size() > 1 && !counted && squares_.empty()) squares();
   if (changed.size() > 1 && !counted) {
-    double all = 0;
-    for (std::size_t i = 0; i < changed.size(); ++i) {
-      if (!squares[i]) squares[i] = changed[i]->optimizer.squares();
-      all += *squares[i];
+    norm = std::sqrt(std::accumulate(squares_.begin(), squares_.end(), 0.0)) * factor;
+    if (!std::isfinite(norm)) {
+      skip();
+      return norm;
     }
-    norm = std::sqrt(all) * factor;
-    if (!std::isfinite(norm)) return norm;
   }
   for (std::size_t i = 0; i < changed.size(); ++i) {
     Trained& network = *changed[i];
-    const double own = network.optimizer.update(learning_rate * network.rate, factor, squares[i]);
+    const std::optional<double> known = !squares_.empty() ? std::optional(squares_[i])
+                                        : counted         ? std::nullopt
+                                                          : network.shards.squares();
+    const double own = network.optimizer.update(learning_rate * network.rate, factor, known);
     if (changed.size() == 1) norm = own;
   }
+  skip();
   tell(Part::updated);
   if (std::isfinite(norm))
     for (const Trained* network : changed)

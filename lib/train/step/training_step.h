@@ -65,10 +65,15 @@ class TrainingStep {
                 const PipelineSchedule& schedule = {}, int most = 0);
   /// Afterwards the gradients are the sums over ranks. A collective.
   void sum();
+  /// The sum of squares of the gradients of the networks that are due, which update() then takes.
+  /// Call it after sum(), if the norm is wanted before the update. A collective.
+  double squares();
   /// Optimizer::update() of each network that is due, with these sums and its own norm, and the new
   /// weights on all ranks. Returns the norm of `factor` * gradients before clipping, of several
   /// networks that of all together; if that is not finite, nothing is changed. A collective.
   double update(double learning_rate, double factor);
+  /// Ends the step without changing anything.
+  void skip();
 
   /// A network that is trained.
   struct Trained {
@@ -107,6 +112,7 @@ class TrainingStep {
   const std::vector<nn::BlockPass> passes_;  // of a batch, through networks that gather blocks
   std::vector<nn::BlockShards*> gathered_;   // of these networks
   std::optional<std::size_t> passed_;        // of passes_, while batches pass
+  std::vector<double> squares_;              // of networks that are due, after squares()
   std::int64_t step_ = 0;
   Watch watch_;
 };

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "train/data/skipped_samples.h"
 
 namespace vfm::train {
 
@@ -64,6 +65,7 @@ std::vector<CleanSample> Validation::read(const data::Pack& pack) {
 }
 
 void Validation::leave_out(const ReadSample& unread) {
+  if (unread.failure == kLeftOut) return;
   if (failures_.emplace(unread.sample.key, unread.failure).second)
     log_warning("left out of validation: {}", unread.failure);
 }

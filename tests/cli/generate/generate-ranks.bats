@@ -99,7 +99,7 @@ PY
   # shellcheck disable=SC2016 # of the shell of each rank
   mpirun -np 2 sh -c 'echo $$ >pid$OMPI_COMM_WORLD_RANK && exec vfm-generate "$@" --part auto/1 -j1 -o many <prompts' \
     sh "${fast[@]}" >killed.jsonl 2>killed.said 3>&- &
-  await find many -name '*.state.safetensors'
+  await sh -c "find many -name '*.state.safetensors' | grep -q ."
   kill -KILL "$(<pid1)"
   wait $! && return 1
   [ ! -e many/parts/generate/00000/done.json ]

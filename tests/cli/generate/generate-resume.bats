@@ -210,7 +210,7 @@ joined_in() { vfm-shard join out >joined.jsonl; }
   for _ in 1 2 3; do
     (cd killed && exec vfm-generate "${fast[@]}" --part auto/2 -o out <../prompts >/dev/null 2>&1) 3>&- &
     pid=$!
-    await find killed/out -name '*.state.safetensors' -newer prompts
+    await sh -c "find killed/out -name '*.state.safetensors' -newer prompts | grep -q ."
     sleep "0.$((RANDOM % 4 + 1))"
     kill -KILL $pid
     wait $pid || true

@@ -44,6 +44,39 @@ all_under() {
   echo "$1: $((SECONDS - begin)) s"
 }
 
+@test "each program, struck five times or more and killed once, ends with the bytes of an undisturbed run" {
+  local program nth struck
+  cat >mix <<'END'
+error status=503 code=SlowDown nth=2
+reset nth=4
+lost method=PUT,POST nth=1
+truncate method=GET nth=3
+reset-body method=GET nth=5
+END
+  # A program, and the request that writes at which it is killed.
+  while read -r program nth; do
+    work_in "$program" s3://work "s3://faults/day/$program" 2
+    faults < <(strike_at "$nth" && cat mix)
+    victim "${command[@]}"
+    [ "$(asked 'any(.fault == "run")')" = true ] || { echo "$program was not killed" && cat err && return 1; }
+    struck=$(injected)
+    faults <mix
+    in_a_minute "${command[@]}" >out.txt 2>err || { echo "$program" && cat err && return 1; }
+    struck=$((struck + $(injected)))
+    [ "$struck" -ge 5 ] || { echo "$program: $struck faults" && return 1; }
+    as_wanted "faults/day/$program" "$program" killed || { echo "$program"; return 1; }
+    [ -z "$(bucket_objects uploads "faults/day/$program")" ]
+  done <<'END'
+clip 3
+caption 2
+embed 2
+shard 7
+pack 7
+train 9
+generate 2
+END
+}
+
 # bats test_tags=night
 @test "a store that is slow down, busy or broken now and then" {
   all_under busy <<'END'
@@ -83,22 +116,12 @@ END
 
 # bats test_tags=night
 @test "killed at a request that writes, and run again" {
-  local program nth writes begin=$SECONDS
-  cat >strike <<'END'
-#!/bin/sh
-exec kill -KILL -- -"$(cat victim)"
-END
-  chmod +x strike
+  local program nth begin=$SECONDS
   for program in "${programs[@]}"; do
     work_in "$program" s3://work "s3://faults/killed/$program" 2
-    writes=$(grep -c . "writes-$program" 2>/dev/null || echo 6)
-    nth=$((RANDOM % writes + 1))
-    faults <<<"run program=$PWD/strike method=PUT,POST nth=$nth"
-    rm -f victim
-    # The program waits until its group is known.
-    setsid sh -c 'echo $$ >victim; exec "$@"' sh "${command[@]}" >out.txt 2>err 3>&- &
-    wait $! || true
-    calm
+    nth=$((RANDOM % 6 + 1))
+    faults < <(strike_at "$nth")
+    victim "${command[@]}"
     no_faults
     in_a_minute "${command[@]}" >out.txt 2>err || { echo "$program, killed at $nth" && cat err && return 1; }
     as_wanted "faults/killed/$program" "$program" killed || { echo "$program, killed at $nth"; return 1; }
@@ -176,16 +199,9 @@ pace rate=300000"
   cp "$(ls raw/*.mp4 | head -1)" big/k1.mp4
   tar --format=ustar --sort=name -C big -cf big.tar .
   bucket_objects put big.tar faults/big.tar
-  cat >strike <<'END'
-#!/bin/sh
-exec kill -KILL -- -"$(cat victim)"
-END
-  chmod +x strike
   command=(vfm-shard --keep-duplicates -o s3://faults/large s3://faults/big.tar)
-  faults <<<"run program=$PWD/strike method=PUT query=partNumber= nth=2"
-  setsid sh -c 'echo $$ >victim; exec "$@"' sh "${command[@]}" >out.txt 2>err 3>&- &
-  wait $! || true
-  calm
+  faults < <(strike_at 2 query=partNumber=)
+  victim "${command[@]}"
   no_faults
   [ "$(bucket_objects uploads faults | wc -l)" -eq 1 ]
   run bucket_objects list faults/large/
@@ -203,24 +219,34 @@ END
   diff -r large got
 }
 
-# bats test_tags=night
-@test "a small shard is read at most three times, to be hashed, looked through and used, and a run that goes on lists nothing that it knows" {
-  local program size
-  for program in caption embed pack; do
-    no_faults
-    work_in "$program" s3://work "s3://faults/once/$program" 2
-    "${command[@]}" >out.txt
-    size=$(cat work/tars/*.tar | wc -c)
-    echo "$program: $size, $(asked 'map(select(.method == "GET" and (.path | test("^/work/tars/"))) | .down) | add')"
-    [ "$(asked 'map(select(.method == "GET" and (.path | test("^/work/tars/"))) | .down) | add')" -le $((size * 7 / 2)) ]
-    [ "$(asked 'map(select(.method == "GET" and (.query | test("list-type") | not) and .status == 404)) | length')" -le 20 ]
-  done
+# read_once PROGRAM REQUESTS: whether it reads the bytes of each shard once, and asks for it and its columns so often at most.
+read_once() {
+  local size of_shards='map(select(.path | test("^/work/tars/")))'
+  no_faults
+  work_in "$1" s3://work "s3://faults/once/$1" 2
+  "${command[@]}" >out.txt
+  size=$(cat work/tars/*.tar | wc -c)
+  echo "$1: $size, $(asked "$of_shards | map(select(.method == \"GET\") | .down) | add"), $(asked "$of_shards | length")"
+  [ "$(asked "$of_shards | map(select(.method == \"GET\") | .down) | add")" -le $((size * 11 / 10)) ]
+  [ "$(asked "$of_shards | length")" -le $(($(ls work/tars/*.tar | wc -l) * $2)) ]
+}
+
+@test "a shard that is hashed, looked through and used is read once; a run that goes on lists its checkpoints once" {
+  read_once embed 13
   work_in train s3://work s3://faults/once/train 2
   "${command[@]}" train.steps=2 >out.txt
   no_faults
   "${command[@]}" >out.txt 2>err
-  # Only what is in the run's few checkpoints: neither the data nor the whole run.
   asked 'map(select(.query | test("list-type=")) | .query)'
-  [ "$(asked 'map(select(.query | test("list-type="))) | length')" -le 10 ]
-  [ "$(asked 'map(select((.query | test("list-type=")) and (.query | test("train%2Fcheckpoints%2F") | not))) | length')" -eq 0 ]
+  # Beside what killed programs may have left.
+  [ "$(asked 'map(select((.query | test("list-type=")) and (.query | test("%2F\\.vfm-") | not))) | length')" -eq 1 ]
+  [ "$(asked 'map(select((.query | test("list-type=")) and (.query | test("train%2Fcheckpoints%2F")))) | length')" -eq 1 ]
+  bucket_objects list faults/once/train/checkpoints/
+  [ "$(bucket_objects list faults/once/train/checkpoints/ | grep -c COMPLETE)" -eq 1 ]
+}
+
+# bats test_tags=night
+@test "a shard is read once by vfm-caption and vfm-pack too" {
+  read_once caption 13
+  read_once pack 13
 }

@@ -80,6 +80,8 @@ fails_with() {
 403 RequestTimeTooSkewed
 403 AccessDenied
 END
+  faults <<<'error status=503 code=SlowDown'
+  fails_with 1 "'s3://work/a.mp4', try 1: status 503" vfm-clip shots -v s3://work/a.mp4
   faults <<<'error status=403 code=AccessDenied'
   fails_with 1 AccessDenied vfm-clip shots s3://work/a.mp4
   [ "$(injected)" -le 2 ] # it is not tried again
@@ -199,7 +201,7 @@ END
 @test "no secret is in what is printed or written, in reports, in a cache, or in the list of processes" {
   export AWS_SESSION_TOKEN='' VFM_CACHE=$PWD/cache:1GB HOME=$PWD TMPDIR=$PWD/tmp
   unset AWS_SESSION_TOKEN
-  local token=AlsoNobodyMayPrintThis0123456789 watch
+  local token=AlsoNobodyMayPrintThis0123456789 query=InAnAddressButUnseen0123 identity=OfTheWebAndUnseen0123 watch address
   mkdir tmp
   (while sleep 0.02; do ps -eo args >>processes; done 3>&-) &
   watch=$!
@@ -224,6 +226,46 @@ END
   vfm-train s3://work/none.yaml --data s3://work/none -o s3://work/secret/run >>said 2>&1 || true
   [ "$(injected)" -ge 2 ]
   unset AWS_SESSION_TOKEN
+  # A server of web identities that repeats what it was sent, and one that gives keys for it.
+  KEY=$bucket_key SECRET=$bucket_secret python3 - 2>server.err <<'PY' 3>&- &
+import http.server, os
+class Give(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        sent, good = self.rfile.read(int(self.headers["Content-Length"])).decode(), self.path == "/good/"
+        body = ("<R><AssumeRoleWithWebIdentityResult><Credentials><AccessKeyId>{KEY}</AccessKeyId><SecretAccessKey>{SECRET}"
+                "</SecretAccessKey></Credentials></AssumeRoleWithWebIdentityResult></R>".format(**os.environ) if good else
+                "<R><Error><Code>InvalidIdentityToken</Code><Message>" + sent.replace("&", " ") + "</Message></Error></R>").encode()
+        self.send_response(200 if good else 400)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_): pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Give)
+with open("port.new", "w") as file: file.write(str(server.server_port))
+os.rename("port.new", "port")
+server.serve_forever()
+PY
+  local giver=$!
+  await test -s port
+  echo "$identity" >token
+  no_faults
+  for address in good wrong; do
+    env -u AWS_ACCESS_KEY_ID -u AWS_SECRET_ACCESS_KEY AWS_WEB_IDENTITY_TOKEN_FILE="$PWD/token" AWS_ROLE_ARN=arn:aws:iam::1:role/r \
+      AWS_ENDPOINT_URL_STS="http://127.0.0.1:$(<port)/$address" vfm-clip -vv --min-length 1s -o "s3://work/secret/$address" s3://work/a.mp4
+  done >>said 2>&1 || true
+  kill $giver
+  [ -n "$(bucket_objects list work/secret/good)" ]
+  grep -q InvalidIdentityToken said
+  # What such addresses have is refused, and shown nowhere.
+  for address in "https://127.0.0.1:9/a.mp4?X-Amz-Signature=$query" "https://user:$query@127.0.0.1:9/a.mp4" "s3://user:$query@work/a.mp4"; do
+    vfm-clip -vv -o s3://work/secret/refused <<<"$address" || true
+    vfm-clip list -n 1 -o s3://work/secret/list <<<"$address" && vfm-clip -vv -o s3://work/secret/list --part 0/1 || true
+    vfm-embed -vv -o s3://work/secret/refused <<<"{\"kind\":\"shard\",\"path\":\"$address\",\"samples\":1}" || true
+    vfm-clip -vv -o "$address" s3://work/a.mp4 || true
+    vfm-clip -vv --report "$address" -o clips s3://work/a.mp4 || true
+    vfm-train -vv s3://work/none.yaml --data "$address" -o "$address" || true
+    vfm-generate -vv --model "$address" -o "$address" 'a red circle' || true
+  done >>said 2>&1
   kill $watch
   grep -q 'vfm-clip' processes
   grep -q SignatureDoesNotMatch said
@@ -232,9 +274,12 @@ END
   cp "$PROXY/requests.jsonl" requests
   local secret
   # Also as an address or a form would write it, and its parts.
-  for secret in NobodyMayPrintThis "$token"; do
+  for secret in NobodyMayPrintThis "$token" "$identity" "$query"; do
+    # The addresses were given as arguments.
+    [ "$secret" != "$query" ] || : >processes
     run grep -rlaF -e "$secret" said processes got cache tmp "$VFM_STATE" "$BATS_FILE_TMPDIR/state"
     echo "$secret: $output"
+    grep -haF -m 5 -e "$secret" said || true
     [ "$status" -eq 1 ] || [ -z "$output" ]
   done
   run grep -cF "$bucket_secret" requests

@@ -101,3 +101,31 @@ END
   vfm-shard join s3://work/faulty >joined
   same_as_undisturbed s3://work/faulty
 }
+
+# bats test_tags=night
+@test "a stage that follows vfm-clip in a bucket, and a dataset that is planned and written in parts there" {
+  local follower i choices=(--keep-duplicates --split 'train=0.7,val=0.3')
+  list_parts s3://work/followed 4
+  vfm-caption -j1 --part auto/3 --follow 30s s3://work/followed >captions 2>caption.err 3>&- &
+  follower=$!
+  vfm-clip -j1 -o s3://work/followed --part auto >made 2>err
+  wait $follower || { cat caption.err && return 1; }
+  vfm-shard join s3://work/followed >joined
+  same_as_undisturbed s3://work/followed
+  vfm-shard -o s3://work/whole "${choices[@]}" --shard-size 64KiB s3://work/followed >whole.jsonl
+  for i in 1 0; do vfm-shard plan -o s3://work/planned "${choices[@]}" --part $i/2 s3://work/followed >scanned; done
+  vfm-shard plan -o s3://work/planned "${choices[@]}" --shard-size 64KiB s3://work/followed >planned.jsonl
+  vfm-shard --plan s3://work/planned/plan.bin --part auto/3 >parts.jsonl &
+  vfm-shard --plan s3://work/planned/plan.bin --part auto/3 >more.jsonl
+  wait $!
+  vfm-shard join s3://work/planned >planned.jsonl
+  [ "$(records parts.jsonl more.jsonl | wc -l)" -eq "$(records planned.jsonl | wc -l)" ]
+  rm -rf whole planned
+  bucket_objects get work/whole whole
+  bucket_objects get work/planned planned
+  rm -r planned/parts planned/plan.bin
+  settle whole s3://work/whole
+  settle planned s3://work/planned
+  diff -r whole planned
+  [ "$(find whole -name '*.tar' | wc -l)" -gt 2 ]
+}

@@ -84,6 +84,21 @@ calm() {
   done
 }
 
+# strike_at NTH [WHICH]: a line for `faults` that kills the command of `victim` at its NTH request that writes, of WHICH.
+strike_at() {
+  printf '#!/bin/sh\nexec kill -KILL -- -"$(cat %q)"\n' "$PWD/victim" >strike
+  chmod +x strike
+  echo "run program=$PWD/strike method=PUT,POST ${2-} nth=$1"
+}
+# victim COMMAND...: runs it, until it ends or is killed.
+victim() {
+  rm -f victim
+  # The program waits until its group is known.
+  setsid sh -c 'echo $$ >victim; exec "$@"' sh "$@" >out.txt 2>err 3>&- &
+  wait $! || true
+  calm
+}
+
 # in_a_minute COMMAND...: it ends before that, or is killed.
 in_a_minute() { timeout -k 1 60 "$@"; }
 

@@ -19,6 +19,30 @@ load tiny_runs
   [ "$(wc -l <run/errors.jsonl)" -eq 1 ]
 }
 
+@test "--skip-samples leaves out what the records of errors name, to the same weights, and goes on so" {
+  prepare 24 broken
+  run train run train.steps=20
+  [ "$status" -eq 1 ]
+  cp run/errors.jsonl skip
+  key=$(jq -r .input skip)
+  weights() { (cd "$1/checkpoints/$2" && find . -name '*.safetensors' -exec sha256sum {} + | sort); }
+  train skipped train.steps=20 --skip-samples skip >/dev/null
+  [ ! -e skipped/errors.jsonl ]
+  diff <(weights run step-00000020) <(weights skipped step-00000020)
+  jq -e --arg key "$key" '.skipped_samples == [$key]' skipped/checkpoints/step-00000020/train.json
+  # Resumed without the option it has the same list; another one is told.
+  train skipped train.steps=30 2>err >/dev/null
+  [ ! -e skipped/errors.jsonl ]
+  run train skipped train.steps=40 --skip-samples /dev/null
+  [ "$status" -eq 1 ]
+  [[ $output == *"--skip-samples names 0 samples, and 'skipped' has left out 1 up to here: others are trained on now"* ]]
+  [[ $output == *"left out: sample '$key'"* ]]
+  echo no-such-sample >skip
+  run train other --skip-samples skip
+  [ "$status" -eq 2 ]
+  [[ $output == *"'skip' has 1 key, and none is that of a sample of the data, such as '"* ]]
+}
+
 @test "samples of the validation split that cannot be read are reported, recorded, and not counted" {
   prepare
   sed -i '2s/"text_tokens": 2/"text_tokens": 7/' latents/val/index.jsonl

@@ -86,6 +86,30 @@ PY
   [ "$left" -eq "$complete" ]
 }
 
+@test "a disk that is full for a while costs checkpoints, not the run" {
+  [ "$(id -u)" -eq 0 ] || skip "needs root to mount"
+  prepare
+  mkdir small
+  mount -t tmpfs -o size=900k tmpfs small || skip "cannot mount"
+  "${TRAIN[@]}" small/run model.num_layers=6 train.steps=1000000 train.checkpoint_every=5 train.log_every=1 \
+    schedule.shape=constant validation.every=0 >out 2>err 3>&- &
+  pid=$!
+  # until_said WORDS FILE: while the run goes on.
+  until_said() { until grep -qE "$1" "$2"; do kill -0 "$pid" && sleep 0.05; done; }
+  until_said "no checkpoint of step [0-9]+: cannot (write|create) 'small/run/checkpoints/.*: No space left on device; the run goes on" err
+  mount -o remount,size=40m small
+  until_said '"kind":"checkpoint"' out
+  kill -USR1 "$pid"
+  status=0
+  wait "$pid" || status=$?
+  mv small/run run
+  umount small
+  [ "$status" -eq 0 ]
+  jq -se 'map(.step) == [range(1; length + 1)]' run/metrics.jsonl
+  train run model.num_layers=6 train.steps=1 schedule.shape=constant validation.every=0 2>words
+  grep -q "there is nothing to do" words
+}
+
 @test "files in the folder that are not its own are never touched, and foreign logs refuse the folder" {
   prepare
   mkdir -p run/checkpoints/precious

@@ -5,21 +5,29 @@
 load ../helpers
 load tiny_runs
 
-@test "killed at random moments and run again, it ends with the bytes of an uninterrupted run" {
+@test "killed at random moments and run again, it loads the newest complete checkpoint and ends with the bytes of an uninterrupted run" {
   prepare
-  train whole >/dev/null
-  for _ in 1 2 3 4 5; do
-    "${TRAIN[@]}" parts >/dev/null 2>&1 3>&- &
+  local kills=20 step
+  ! at_night || kills=100
+  # A checkpoint is being written at any time; what memory still has of the newest one is read from there.
+  settings=(train.checkpoint_every=1 train.log_every=1 schedule.shape=constant)
+  for ((; kills > 0; --kills)); do
+    "${TRAIN[@]}" parts -v "${settings[@]}" train.steps=100000 >/dev/null 2>>words 3>&- &
     pid=$!
-    sleep "0.$((RANDOM % 4 + 1))"
+    sleep "0.$((RANDOM % 25 + 10))"
     kill -KILL "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
   done
-  train parts >/dev/null
+  grep -q "still has in memory of 'parts/checkpoints/step-.*' is read from there" words
+  [ "$(grep -cE "damaged|usable" words)" -eq 0 ]
+  step=$(find parts/checkpoints -name 'step-*' | sort | sed -n '$s/.*step-0*//p')
+  train parts "${settings[@]}" train.steps=$((step + 2)) >/dev/null 2>&1
+  train whole "${settings[@]}" train.steps=$((step + 2)) >/dev/null
   diff <(run_hash whole) <(run_hash parts)
   # Once more: there is nothing to do, and the last checkpoint is reported again.
   before=$(tree_hash parts)
-  [ "$(train parts | records)" = '{"kind":"checkpoint","path":"parts/checkpoints/step-00000040","step":40,"steps":40,"final":true}' ]
+  [ "$(train parts "${settings[@]}" train.steps=$((step + 2)) | records)" = "$(printf '{"kind":"checkpoint","path":"parts/checkpoints/step-%08d","step":%d,"steps":%d,"final":true}' \
+    $((step + 2)) $((step + 2)) $((step + 2)))" ]
   [ "$(tree_hash parts)" = "$before" ]
 }
 
@@ -68,25 +76,64 @@ load tiny_runs
   diff <(run_hash whole) <(run_hash parts)
 }
 
-@test "SIGUSR1 saves and ends well; SIGTERM ends with its number; both go on to the same bytes" {
-  prepare
-  train whole train.steps=300 >/dev/null
-  "${TRAIN[@]}" parts train.steps=300 >out 2>err 3>&- &
+# begin STEPS [SETTING...]: the run parts in the background, with its first record in the file out.
+begin() {
+  "${TRAIN[@]}" parts train.steps="$@" >out 2>err 3>&- &
   pid=$!
   until [ -s out ]; do sleep 0.02; done
+}
+
+@test "SIGUSR1 saves and ends well; SIGTERM saves and ends with its number; both go on to the same bytes" {
+  prepare
+  train whole train.steps=300 >/dev/null
+  begin 300
   kill -USR1 "$pid"
   wait "$pid"
   [ ! -s err ]
   [[ $(records out | tail -n 1) == *'"final":false}' ]]
-  "${TRAIN[@]}" parts train.steps=300 >out 3>&- &
-  pid=$!
-  sleep 0.4
+  begin 300
   kill -TERM "$pid" 2>/dev/null || true
   status=0
   wait "$pid" || status=$?
   [ "$status" -eq 143 ] || [ "$status" -eq 0 ]
   train parts train.steps=300 >/dev/null
   diff <(run_hash whole) <(run_hash parts)
+}
+
+@test "SIGTERM saves and says where the same command goes on; RUN/stop is removed when it was obeyed" {
+  prepare
+  begin 100000 train.checkpoint_every=10
+  kill -TERM "$pid"
+  status=0
+  wait "$pid" || status=$?
+  cat err
+  [ "$status" -eq 143 ]
+  saved=$(records out | tail -n 1 | jq -r .path)
+  [[ $saved == "$(printf '%s\n' parts/checkpoints/step-* | tail -n 1)" ]]
+  grep -qE "ended after step [0-9]+ of 100000, saved; the same command goes on from '$saved'$" err
+  begin 100000 train.checkpoint_every=10
+  touch parts/stop
+  wait "$pid"
+  [ ! -e parts/stop ]
+  [[ $(records out | tail -n 1) == *'"final":false}' ]]
+  # One that is there at the beginning is meant for the run, too.
+  touch parts/stop
+  train parts train.steps=100000 -v >out 2>err
+  [ ! -e parts/stop ]
+  [[ $(records out | tail -n 1) == *'"final":false}' ]]
+  grep -qE 'asked to end: saved after step [0-9]+ of 100000$' err
+}
+
+@test "spikes are skipped, and a run that goes on skips the same" {
+  prepare
+  spikes=(schedule.shape=constant train.log_every=1 train.skip_spikes=1.5 optimizer.max_skips=50)
+  train whole train.steps=140 "${spikes[@]}" >/dev/null 2>err
+  grep -qE "step [0-9]+: loss [0-9.e+-]+ and gradient norm [0-9.e+-]+ are a spike, the update is skipped \('train.skip_spikes' is 1.5\)" err
+  [ "$(jq -s 'map(.skipped // 0) | add' whole/metrics.jsonl)" = "$(grep -c 'are a spike' err)" ]
+  train parts train.steps=110 "${spikes[@]}" >/dev/null 2>&1
+  train parts train.steps=140 "${spikes[@]}" >/dev/null 2>&1
+  cmp whole/metrics.jsonl parts/metrics.jsonl
+  diff <(run_hash whole | grep 140/) <(run_hash parts | grep 140/)
 }
 
 @test "a run that a signal ends says what is lost, and the same command where it goes on" {
@@ -96,14 +143,14 @@ load tiny_runs
     "${TRAIN[@]}" run train.steps=100000 train.log_every=1 "${@:2}" >out 2>err 3>&- &
     pid=$!
     until compgen -G "$1" >/dev/null; do sleep 0.02; done
-    kill -TERM "$pid"
+    kill -HUP "$pid"
     status=0
     wait "$pid" || status=$?
     cat err
-    [ "$status" -eq 143 ]
+    [ "$status" -eq 129 ]
   }
   stop run/metrics.jsonl train.checkpoint_every=100000
-  grep -qE "ended after step [0-9]+ of 100000 without saving; the same command begins again: it has no checkpoint \(SIGUSR1 saves and ends\)" err
+  grep -qE "ended after step [0-9]+ of 100000 without saving; the same command begins again: it has no checkpoint \(SIGTERM and SIGUSR1 save and end\)" err
   stop "run/checkpoints/step-*"
   grep -q "the earlier run in 'run' left no checkpoint: it begins again" err
   grep -qE "ended after step [0-9]+ of 100000 without saving; the same command goes on from 'run/checkpoints/step-[0-9]+'" err

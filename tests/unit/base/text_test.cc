@@ -8,6 +8,7 @@
 #include "base/input_limits.h"
 #include "base/json.h"
 #include "base/json_members.h"
+#include "base/shown_name.h"
 #include "base/units.h"
 #include "base/work_limit.h"
 
@@ -47,6 +48,18 @@ TEST_CASE("parse_work knows pixels and time, and what a file may take grows with
                     Catch::StartsWith("'a.gif' takes a processor more than 36.1s to decode"));
   CHECK_NOTHROW(check_work("a.gif", {0, 36}, 460'000));
   CHECK_NOTHROW(check_work("of a length that is not known", bomb, 0));
+}
+
+TEST_CASE("a name is shown without the user, the password and the query of its address") {
+  CHECK(shown_name("a?b#c@d/e.mp4") == "a?b#c@d/e.mp4");
+  CHECK(shown_name("s3://b/a?b#c@d.mp4") == "s3://b/a?b#c@d.mp4");
+  CHECK(shown_name("msc://b/a?b") == "msc://b/a?b");
+  CHECK(shown_name("s3://user:secret@b/a?b") == "s3://...@b/a?b");
+  CHECK(shown_name("https://host/a@b.mp4") == "https://host/a@b.mp4");
+  CHECK(shown_name("https://host/a.mp4?X-Amz-Signature=secret") == "https://host/a.mp4?...");
+  CHECK(shown_name("HTTPS://host/a.mp4#secret") == "HTTPS://host/a.mp4#...");
+  CHECK(shown_name("rtsp://user:se@cret@host?secret") == "rtsp://...@host?...");
+  CHECK(shown_name("ftp://") == "ftp://");
 }
 
 TEST_CASE("parse_seconds") {

@@ -7,12 +7,15 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "media/container/picture_file.h"
+#include "shard/dataset_meta.h"
+#include "shard/sample_list.h"
 #include "shard/writer.h"
 #include "support/temporary_folder.h"
 
@@ -101,6 +104,51 @@ TEST_CASE("a dataset has the splits that its shards are of") {
   const Dataset dataset;
   CHECK(ClipSet::has_split(dataset.path, "val"));
   CHECK_FALSE(ClipSet::has_split(dataset.path, "test"));
+  io::write_file(dataset.path + "/dataset.json",
+                 R"({"splits": {"train": {"samples": 3}, "val": {"samples": 0}}})");
+  CHECK(ClipSet::has_split(dataset.path, "train"));
+  CHECK_FALSE(ClipSet::has_split(dataset.path, "val"));
+  CHECK_FALSE(ClipSet::has_split(dataset.path, "test"));
+}
+
+TEST_CASE("clips by the list of a dataset's samples are those of its shards' indexes") {
+  const Dataset dataset;
+  const std::string list = shard::sample_list_path(dataset.path);
+  std::map<std::string, std::string> hashes;
+  for (const std::string split : {"train", "val"}) {
+    const std::string notes = dataset.path + "/" + split + "/a/a-000000.json";
+    hashes[split] = parse_json(io::read_file(notes), notes)["xxh3"].get<std::string>();
+  }
+  const auto write_list = [&](const std::vector<std::string>& splits) {
+    shard::SampleListWriter writer(list);
+    for (const std::string& split : splits) {
+      const std::string tar = split + "/a/a-000000.tar";
+      shard::for_each_indexed(dataset.path + "/" + tar,
+                              [&](const shard::IndexedSample& sample) { writer.add(sample); });
+      writer.add(shard::DatasetShard{tar, split, 3, 0, hashes[split]});
+    }
+    writer.finish();
+  };
+  const ClipSet by_shards(dataset.path, "val");
+  write_list({"train", "val"});
+  // The list is what is read, and not what each shard has.
+  for (const std::string split : {"train", "val"})
+    fs::remove(dataset.path + "/" + split + "/a/a-000000.json");
+  const ClipSet by_list(dataset.path, "val");
+  CHECK(by_list.info() == by_shards.info());
+  REQUIRE(by_list.clips().size() == by_shards.clips().size());
+  for (std::size_t i = 0; i < by_list.clips().size(); ++i) {
+    const StoredClip &one = by_list.clips()[i], &other = by_shards.clips()[i];
+    CHECK(one.key == other.key);
+    CHECK(one.row == other.row);
+    CHECK(one.bytes == other.bytes);
+    CHECK(one.still == other.still);
+  }
+  CHECK(by_list.read(1, square(16)).pixels == by_shards.read(1, square(16)).pixels);
+  write_list({"train"});
+  CHECK_THROWS_WITH(ClipSet(dataset.path, "train"), Catch::Contains("all shards of the plan"));
+  write_list({"val", "train"});
+  CHECK_THROWS_WITH(ClipSet(dataset.path, "train"), Catch::Contains("it is of another plan"));
 }
 
 TEST_CASE("a square is cut out at a place that step and key decide") {

@@ -65,18 +65,43 @@ TEST_CASE("of many writers one creates an object, also if answers are lost or in
   CHECK(store.read("x")->contents == "new");
 }
 
-TEST_CASE("a store that does not keep conditions is found out") {
+TEST_CASE("a store that does not keep conditions is found out, and no probe is left") {
   ObjectServer server;
-  server.before = [&](const ServedRequest& request, int) -> std::optional<ServedAnswer> {
-    if (request.method == "PUT") return ServedAnswer{200, {{"ETag", "\"e\""}}, "", {}};
-    return std::nullopt;
+  const auto broken = [&](const std::string& header, const ServedAnswer& answer, int skip) {
+    server.before = [=, seen = 0](const ServedRequest& request,
+                                  int) mutable -> std::optional<ServedAnswer> {
+      if (!request.headers.contains(header) || request.method != "PUT" || seen++ < skip)
+        return std::nullopt;
+      return answer;
+    };
+    const std::string bucket = ObjectServer::new_bucket();
+    std::string message;
+    try {
+      BucketStore(bucket).check_conditions();
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::usage);
+      message = error.what();
+    }
+    for (const ServedRequest& request : server.requests())
+      CHECK_FALSE(server.get(request.path));
+    return message;
   };
-  BucketStore store(ObjectServer::new_bucket());
-  try {
-    store.check_conditions();
-    FAIL("not found out");
-  } catch (const Error& error) {
-    CHECK(error.kind() == ErrorKind::usage);
-    CHECK_THAT(error.what(), Catch::Contains("second create"));
-  }
+  const ServedAnswer done{200, {{"ETag", "\"e\""}}, "", {}};
+  const ServedAnswer lost = served_error(412, "PreconditionFailed");
+  CHECK_THAT(broken("if-none-match", lost, 0), Catch::Contains("no object can be created"));
+  CHECK_THAT(broken("if-none-match", done, 1), Catch::Contains("second create"));
+  CHECK_THAT(broken("if-match", lost, 0), Catch::Contains("cannot be replaced by its version"));
+  CHECK_THAT(broken("if-match", done, 1), Catch::Contains("older version"));
+  CHECK(broken("none", done, 0).empty());
+}
+
+TEST_CASE("conditions are tried once for each bucket") {
+  ObjectServer server;
+  const std::string bucket = ObjectServer::new_bucket();
+  BucketStore(bucket + "/a").check_conditions();
+  const std::size_t asked = server.requests().size();
+  BucketStore(bucket + "/b").check_conditions();
+  CHECK(server.requests().size() == asked);
+  BucketStore(ObjectServer::new_bucket()).check_conditions();
+  CHECK(server.requests().size() == 2 * asked);
 }

@@ -3,8 +3,11 @@
 #include "io/folder.h"
 
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
@@ -22,8 +25,10 @@
 #include "io/hash_ledger.h"
 #include "io/object_server.h"
 #include "io/places.h"
+#include "io/process_name.h"
 #include "io/remote/bucket_store.h"
 #include "io/remote/remote_file.h"
+#include "support/heard_log.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -261,6 +266,64 @@ TEST_CASE("a growing file goes on where it is, or from the object if another mac
   CHECK_FALSE(is_file(folder / "x"));
 }
 
+TEST_CASE("errors of two programs that end at the same time are all in the bucket") {
+  Bucket bucket;
+  const std::string path = bucket / "errors.jsonl";
+  const auto end_together = [&](const char* a, const char* b) {
+    ErrorLog one(path, "vfm-test"), other(path, "vfm-test");
+    one.add({a, "broken"});
+    other.add({b, "broken"});
+    std::atomic<bool> first{true};
+    // The other one writes between the look and the write of the first.
+    bucket.server.before = [&](const ServedRequest& request, int) -> std::optional<ServedAnswer> {
+      const bool writes = request.method == "PUT" && request.path.ends_with("/errors.jsonl");
+      if (writes && first.exchange(false)) other.finish();
+      return std::nullopt;
+    };
+    one.finish();
+    bucket.server.before = nullptr;
+    const std::string text = read_file(path);
+    CHECK_THAT(text, Contains(a) && Contains(b));
+    CHECK(std::count(text.begin(), text.end(), '\n') == 2);
+  };
+  end_together("a.mp4", "b.mp4");
+  end_together("c.mp4", "d.mp4");  // in place of an earlier run's file
+  // A store without conditions is written as far as it goes.
+  Bucket weak;
+  weak.server.before = [&](const ServedRequest& request, int) -> std::optional<ServedAnswer> {
+    if (request.headers.contains("if-none-match")) return served_error(501, "NotImplemented");
+    return std::nullopt;
+  };
+  ErrorLog errors(weak / "errors.jsonl", "vfm-test");
+  errors.add({"a.mp4", "broken"});
+  errors.finish();
+  CHECK_THAT(read_file(weak / "errors.jsonl"), Contains("a.mp4"));
+}
+
+TEST_CASE("lines that two machines add to one growing file are all kept") {
+  Bucket bucket;
+  const std::string path = bucket / "x.answers.jsonl";
+  const auto add = [](const GrowingFile& file, const std::string& line) {
+    const int fd = ::open(file.local().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    File(fd, file.local()).write_all(line.data(), line.size());
+  };
+  GrowingFile here = GrowingFile::of_lines(path);
+  bucket.other_machine();
+  GrowingFile there = GrowingFile::of_lines(path);
+  add(here, "1\n2\n");
+  add(there, "3\n1\n4");
+  here.put();
+  there.put();
+  CHECK(read_file(path) == "3\n1\n4\n2\n");
+  add(here, "5\n");
+  here.put();
+  CHECK(read_file(path) == "1\n2\n5\n3\n4\n");
+  CHECK(read_file(here.local()) == read_file(path));
+  const int puts = bucket.server.count("PUT");
+  here.put();
+  CHECK(bucket.server.count("PUT") == puts);
+}
+
 TEST_CASE("one program has the lock of a bucket's folder, and the next one after it") {
   Bucket bucket;
   const LockTimes times{.beat = 0.05, .patience = 30};
@@ -274,13 +337,39 @@ TEST_CASE("one program has the lock of a bucket's folder, and the next one after
   CHECK_FALSE(run_ends());
 }
 
+TEST_CASE("the lock of a killed process of this machine is taken over at once") {
+  Bucket bucket;
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  REQUIRE(child > 0);
+  const ProcessName self = ProcessName::self();
+  // Its parent, this process, has not asked how it ended, so its number is still taken.
+  siginfo_t facts{};
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(child), &facts, WEXITED | WNOWAIT) == 0);
+  CHECK(ProcessName{self.host, child, self.machine}.is_gone());
+  CHECK_FALSE(ProcessName{self.host, child, "another"}.is_gone());
+  CHECK_FALSE(self.is_gone());
+  BucketStore(bucket.address)
+      .write(".vfm-lock", R"({"host":")" + self.host + R"(","pid":)" + std::to_string(child) +
+                              R"(,"machine":")" + self.machine + R"(","number":7})");
+  const auto begin = std::chrono::steady_clock::now();
+  { const FolderLock lock = lock_folder(bucket.address); }
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  int status = 0;
+  CHECK(::waitpid(child, &status, 0) == child);
+  CHECK(ProcessName{self.host, child, self.machine}.is_gone());
+}
+
 TEST_CASE("a lock that nobody renews is taken over, and who lost it ends its run") {
   Bucket bucket;
   BucketStore store(bucket.address);
   store.write(".vfm-lock", R"({"host":"other","pid":1,"machine":"m","number":7})");
   const auto begin = std::chrono::steady_clock::now();
+  const HeardLog told;
   {
     const FolderLock lock = lock_folder(bucket.address, {.beat = 0.05, .patience = 0.5});
+    CHECK_THAT(HeardLog::text(),
+               Contains("'" + bucket.address + "' is locked by process 1 of 'other'"));
     CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(500));
     store.write(".vfm-lock", "another program's");
     for (int i = 0; i < 200 && !run_ends(); ++i)
@@ -292,19 +381,21 @@ TEST_CASE("a lock that nobody renews is taken over, and who lost it ends its run
   CHECK(read_file(bucket / ".vfm-lock") == "another program's");
 }
 
-TEST_CASE("a program that begins to write ends the uploads that killed ones left") {
+TEST_CASE("a store that allows no writes is an error, and one without conditions has no lock") {
   Bucket bucket;
-  {
-    AtomicFile file(bucket / "out/large");
-    const std::string piece(std::size_t{20} << 20, 'x');
-    file.write(piece);
-    file.write(piece);
-    for (int i = 0; i < 200 && bucket.server.uploads() == 0; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    CHECK(bucket.server.uploads() == 1);
-    const FolderLock lock = lock_folder(bucket / "out", {});
-    CHECK(bucket.server.uploads() == 0);
-  }
+  int status = 403;
+  bucket.server.before = [&](const ServedRequest& request, int) -> std::optional<ServedAnswer> {
+    const bool plain = !request.headers.contains("if-none-match") && status == 501;
+    if (request.method != "PUT" || plain) return std::nullopt;
+    return served_error(status, status == 403 ? "AccessDenied" : "Refused");
+  };
+  CHECK_THROWS_WITH(lock_folder(bucket / "x"), Contains("403 AccessDenied"));
+  status = 503;
+  ::setenv("VFM_NET_SECONDS", "1", 1);
+  CHECK_THROWS_WITH(lock_folder(bucket / "x"), Contains("503 Refused"));
+  status = 501;
+  const FolderLock none = lock_folder(bucket / "x");
+  CHECK(bucket.server.object_paths().empty());
 }
 
 TEST_CASE("errors and hashes of objects are kept in the bucket") {

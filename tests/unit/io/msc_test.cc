@@ -13,6 +13,7 @@
 #include "io/remote/remote_file.h"
 #include "io/remote/s3_client.h"
 #include "io/remote/upload.h"
+#include "support/heard_log.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -144,5 +145,34 @@ TEST_CASE("a manifest of MSC spares the listing, and its profile is only read") 
   CHECK(std::count_if(requests.begin(), requests.end(), [](const ServedRequest& request) {
           return request.query.contains("list-type");
         }) == 1);
+  ::unsetenv("MSC_CONFIG");
+}
+
+TEST_CASE("messages name an object as the user wrote it, and notes name its bucket") {
+  ObjectServer server;
+  const TemporaryFolder folder;
+  const std::string bucket = ObjectServer::new_bucket().substr(5);
+  write_file(folder / "config.yaml",
+             "profiles: {based: {storage_provider: {type: s3, options: {base_path: " + bucket +
+                 "/base}}}, plain: {storage_provider: {type: s3, options: {base_path: ''}}}}\n");
+  ::setenv("MSC_CONFIG", (folder / "config.yaml").c_str(), 1);
+  int status = 503;
+  server.before = [&](const ServedRequest&, int) {
+    return std::optional(served_error(status, "Refused"));
+  };
+  for (const auto& [address, key] :
+       {std::pair<std::string, std::string>{"msc://based/a/b", "base/a/b"},
+        {"msc://plain/" + bucket + "/k", "k"},
+        {"s3://" + bucket + "/k", "k"}}) {
+    ::setenv("VFM_NET_SECONDS", "1", 1);
+    status = 503;
+    const HeardLog heard(LogLevel::info);
+    CHECK_THROWS_WITH(read_object(address), Catch::Contains("'" + address + "'"));
+    CHECK_THAT(heard.text(), Catch::StartsWith("'" + address + "', try 1: status 503 Refused"));
+    status = 403;
+    CHECK_THROWS_WITH(write_object(address, "x"), Catch::Contains("'" + address + "'"));
+    const auto client = S3Client::of(address_of(address));
+    CHECK_THROWS_WITH(client->head(key), Catch::Contains("'" + address + "'"));
+  }
   ::unsetenv("MSC_CONFIG");
 }

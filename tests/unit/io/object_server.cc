@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <chrono>
+#include <ctime>
 #include <sstream>
 
 #include "base/crc32c.h"
@@ -40,7 +42,8 @@ std::optional<std::string> read_until(int socket, std::string& held, const std::
   }
 }
 
-std::optional<ServedRequest> read_request(int socket, std::string& held) {
+std::optional<ServedRequest> read_request(int socket, std::string& held,
+                                          const std::atomic<int>& pause) {
   const auto head = read_until(socket, held, "\r\n\r\n");
   if (!head) return std::nullopt;
   std::istringstream lines(*head);
@@ -71,6 +74,7 @@ std::optional<ServedRequest> read_request(int socket, std::string& held) {
     const ssize_t count = ::read(socket, bytes, sizeof bytes);
     if (count <= 0) return std::nullopt;
     held.append(bytes, static_cast<std::size_t>(count));
+    if (pause > 0) std::this_thread::sleep_for(std::chrono::milliseconds(pause));
   }
   request.body = held.substr(0, size);
   held.erase(0, size);
@@ -93,6 +97,15 @@ bool send_answer(int socket, const ServedRequest& request, const ServedAnswer& a
     sent += static_cast<std::size_t>(count);
   }
   return !answer.cut;
+}
+
+/// The time of a server, in seconds after 2013-05-24 00:00:00.
+std::string served_time(int seconds, const char* form) {
+  const std::time_t time = 1369353600 + seconds;
+  std::tm parts{};
+  ::gmtime_r(&time, &parts);
+  char text[64];
+  return {text, std::strftime(text, sizeof text, form, &parts)};
 }
 
 }  // namespace
@@ -144,7 +157,7 @@ void ObjectServer::accept() {
 void ObjectServer::serve(int socket) {
   std::string held;
   for (;;) {
-    const auto request = read_request(socket, held);
+    const auto request = read_request(socket, held, pause);
     if (!request) break;
     int number = 0;
     {
@@ -190,6 +203,23 @@ int ObjectServer::uploads() {
   return static_cast<int>(uploads_.size());
 }
 
+std::vector<std::string> ObjectServer::upload_paths() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> paths;
+  for (const auto& [id, upload] : uploads_)
+    paths.push_back(upload.path);
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+std::vector<std::string> ObjectServer::object_paths() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> paths;
+  for (const auto& [path, object] : objects_)
+    paths.push_back(path);
+  return paths;
+}
+
 void ObjectServer::keep(const std::string& path, std::string contents,
                         const std::map<std::string, std::string>& headers) {
   Object object;
@@ -197,6 +227,7 @@ void ObjectServer::keep(const std::string& path, std::string contents,
   for (const auto& [name, value] : headers)
     if (name.starts_with("x-amz-meta-")) object.headers[name] = value;
   object.contents = std::move(contents);
+  object.seconds = seconds_at_write;
   objects_[path] = std::move(object);
 }
 
@@ -279,7 +310,7 @@ ServedAnswer ObjectServer::put(const ServedRequest& request) {
 ServedAnswer ObjectServer::post(const ServedRequest& request) {
   if (request.query.contains("uploads")) {
     const std::string id = "id" + std::to_string(kept_++);
-    uploads_[id] = {request.path, request.headers, {}};
+    uploads_[id] = {request.path, request.headers, {}, seconds_at_write};
     return {200, {}, "<R><UploadId>" + id + "</UploadId></R>", {}};
   }
   const auto upload = uploads_.find(request.query.at("uploadId"));
@@ -295,11 +326,14 @@ ServedAnswer ObjectServer::post(const ServedRequest& request) {
 
 ServedAnswer ObjectServer::list(const ServedRequest& request) {
   const std::string bucket = request.path + "/";
-  ServedAnswer answer{200, {{"Date", "Fri, 24 May 2013 00:00:00 GMT"}}, "<R>", {}};
+  ServedAnswer answer{
+      200, {{"Date", served_time(seconds, "%a, %d %b %Y %H:%M:%S GMT")}}, "<R>", {}};
   if (request.query.contains("uploads")) {
     for (const auto& [id, upload] : uploads_)
       answer.body += "<Upload><Key>" + upload.path.substr(bucket.size()) + "</Key><UploadId>" + id +
-                     "</UploadId><Initiated>2013-05-22T00:00:00.000Z</Initiated></Upload>";
+                     "</UploadId><Initiated>" +
+                     served_time(upload.seconds, "%Y-%m-%dT%H:%M:%S.000Z") +
+                     "</Initiated></Upload>";
     answer.body += "</R>";
     return answer;
   }
@@ -316,7 +350,9 @@ ServedAnswer ObjectServer::list(const ServedRequest& request) {
           "<CommonPrefixes><Prefix>" + key.substr(0, slash + 1) + "</Prefix></CommonPrefixes>";
     else
       found[key] = "<Contents><Key>" + key + "</Key><Size>" +
-                   std::to_string(object.contents.size()) + "</Size></Contents>";
+                   std::to_string(object.contents.size()) + "</Size><LastModified>" +
+                   served_time(object.seconds, "%Y-%m-%dT%H:%M:%S.000Z") +
+                   "</LastModified></Contents>";
   }
   std::size_t shown = 0;
   std::string last;

@@ -39,7 +39,11 @@ class ObjectServer {
   std::function<std::optional<ServedAnswer>(const ServedRequest&, int)> before;
   /// May change the answer, after the request has had its effect.
   std::function<void(const ServedRequest&, int, ServedAnswer&)> after;
+  std::atomic<int> pause{0};  ///< Milliseconds after each 64 KiB of a body that it reads.
   std::size_t page = 3;  ///< How many names one answer to a list has.
+  /// The server's time is so many seconds after 2013-05-24 00:00:00. What is written has the time
+  /// `seconds_at_write`.
+  std::atomic<int> seconds{0}, seconds_at_write{0};
 
   std::string url(const std::string& path) const { return listener_.url(path); }
   /// Returns an address of a bucket that no client knows yet.
@@ -50,17 +54,22 @@ class ObjectServer {
   /// Returns the number of requests with this method.
   int count(const std::string& method);
   int uploads();
+  /// Returns the paths of the uploads, and of all objects, in order.
+  std::vector<std::string> upload_paths();
+  std::vector<std::string> object_paths();
   int connections() const { return connections_; }
 
  private:
   struct Object {
     std::string contents;
     std::map<std::string, std::string> headers;  // ETag and metadata
+    int seconds = 0;
   };
   struct Upload {
     std::string path;
     std::map<std::string, std::string> headers;
     std::map<int, std::string> parts;
+    int seconds = 0;
   };
 
   void accept();

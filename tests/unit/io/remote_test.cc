@@ -1,6 +1,9 @@
 // Objects of a server that are read and written, with faults of the server and the network.
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <thread>
@@ -283,7 +286,7 @@ TEST_CASE("a large object goes in parts and appears at the end") {
   CHECK(server.uploads() == 0);
   ObjectUpload second(name);
   second.write(text.data(), text.size());
-  CHECK_FALSE(second.commit_new());
+  CHECK_FALSE(second.commit_over(""));
   CHECK(server.uploads() == 0);
   // From the caller's memory.
   const std::string more = many_bytes((std::size_t{65} << 20) + 1);
@@ -293,9 +296,34 @@ TEST_CASE("a large object goes in parts and appears at the end") {
   CHECK((server.get(path + "/k") == more));
 }
 
-TEST_CASE("an upload that is given up leaves nothing, and those of killed programs are ended") {
+TEST_CASE("parts that go slowly, or whose answers come late, are sent once") {
   ObjectServer server;
-  const std::string bucket = ObjectServer::new_bucket(), path = bucket.substr(4);
+  const std::string bucket = ObjectServer::new_bucket();
+  const std::string text = many_bytes(18'000'000);
+  ::setenv("VFM_NET_SECONDS", "2", 1);  // A quarter of it is the longest silence.
+  const auto upload = [&](const std::string& key) {
+    const int before = server.count("PUT");
+    write_object(bucket + key, text);
+    CHECK((server.get(bucket.substr(4) + key) == text));
+    return server.count("PUT") - before;
+  };
+  const int quick = upload("/quick");
+  server.pause = 8;
+  CHECK(upload("/slow") == quick);
+  server.pause = 0;
+  std::atomic<bool> first{true};
+  server.before = [&](const ServedRequest& request, int) -> std::optional<ServedAnswer> {
+    if (request.query.contains("partNumber"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(
+          request.query.at("partNumber") == "2" && first.exchange(false) ? 1500 : 700));
+    return std::nullopt;
+  };
+  CHECK(upload("/late") == quick + 1);  // One was silent for more than half of it.
+}
+
+TEST_CASE("an upload that is given up leaves nothing") {
+  ObjectServer server;
+  const std::string bucket = ObjectServer::new_bucket();
   const std::string text = many_bytes(20'000'000);
   {
     ObjectUpload upload(bucket + "/a/k");
@@ -303,13 +331,7 @@ TEST_CASE("an upload that is given up leaves nothing, and those of killed progra
     CHECK(server.uploads() == 1);
   }
   CHECK(server.uploads() == 0);
-  CHECK_FALSE(server.get(path + "/a/k"));
-  const auto client = client_of(bucket);
-  client->begin_upload("a/left", "w");
-  client->begin_upload("ab/left", "w");
-  CHECK(abort_old_uploads(bucket + "/a", 72 * 3600.0) == 0);
-  CHECK(abort_old_uploads(bucket + "/a") == 1);
-  CHECK(server.uploads() == 1);
+  CHECK(server.object_paths().empty());
 }
 
 TEST_CASE("an upload knows whether its bytes are there already") {
@@ -318,13 +340,13 @@ TEST_CASE("an upload knows whether its bytes are there already") {
   ObjectUpload first(name);
   first.write("text", 4);
   CHECK(first.differs());
-  CHECK(first.commit_new());
+  CHECK(first.commit_over(""));
   ObjectUpload second(name);
   second.write("text", 4);
   CHECK_FALSE(second.differs());
   second.write("s", 1);
   CHECK(second.differs());
-  CHECK_FALSE(second.commit_new());
+  CHECK_FALSE(second.commit_over(""));
 }
 
 TEST_CASE("a completion whose answer is lost is known by its writer") {
@@ -341,6 +363,62 @@ TEST_CASE("a completion whose answer is lost is known by its writer") {
   CHECK_FALSE(upload.commit().empty());
   CHECK(completions == 2);
   CHECK((server.get(bucket.substr(4) + "/k") == text));
+}
+
+TEST_CASE("an object over 5 GiB is copied in parts, whose upload ends with a part that fails") {
+  ObjectServer server;
+  const std::string bucket = ObjectServer::new_bucket();
+  std::uint64_t bytes = std::uint64_t{5} << 30;
+  std::vector<ServedRequest> copies, completions;
+  std::size_t fails_at = 0;
+  // A server with one large object, which it does not have.
+  server.before = [&](const ServedRequest& request, int) -> std::optional<ServedAnswer> {
+    if (request.method == "HEAD")
+      return ServedAnswer{
+          200, {{"Content-Length", std::to_string(bytes)}, {"ETag", "\"v\""}}, "", {}};
+    if (request.method == "PUT") {
+      copies.push_back(request);
+      if (copies.size() == fails_at) return served_error(403, "AccessDenied");
+      const std::string tag = "e" + std::to_string(copies.size());
+      return ServedAnswer{200, {}, "<R><ETag>" + tag + "</ETag></R>", {}};
+    }
+    if (request.method == "POST" && request.query.contains("uploadId")) {
+      completions.push_back(request);
+      return ServedAnswer{200, {}, "<R><ETag>whole</ETag></R>", {}};
+    }
+    return std::nullopt;
+  };
+  const auto client = client_of(bucket);
+  client->copy("a b", "c");
+  REQUIRE(copies.size() == 1);
+  CHECK(copies[0].query.empty());
+  CHECK_FALSE(copies[0].headers.contains("x-amz-copy-source-range"));
+  copies.clear();
+  ++bytes;
+  client->copy("a b", "c");
+  REQUIRE(copies.size() > 1);
+  std::uint64_t next = 0;
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    CHECK(copies[i].query.at("partNumber") == std::to_string(i + 1));
+    CHECK(copies[i].headers.at("x-amz-copy-source") == "/" + bucket.substr(5) + "/a%20b");
+    CHECK(copies[i].headers.at("x-amz-copy-source-if-match") == "\"v\"");
+    std::uint64_t first = 0, last = 0;
+    REQUIRE(std::sscanf(copies[i].headers.at("x-amz-copy-source-range").c_str(),
+                        "bytes=%" SCNu64 "-%" SCNu64, &first, &last) == 2);
+    CHECK(first == next);
+    CHECK(last - first < std::uint64_t{5} << 30);
+    next = last + 1;
+  }
+  CHECK(next == bytes);
+  REQUIRE(completions.size() == 1);
+  for (std::size_t i = 1; i <= copies.size(); ++i)
+    CHECK_THAT(completions[0].body, Catch::Contains("e" + std::to_string(i) + "&quot;"));
+  copies.clear();
+  fails_at = 2;
+  const int ends = server.count("DELETE");
+  CHECK_THROWS_WITH(client->copy("a b", "c"), Catch::Contains("copy '" + bucket + "/a b'"));
+  CHECK(server.count("DELETE") == ends + 1);
+  CHECK(completions.size() == 1);
 }
 
 TEST_CASE("addresses of the web are read, also from servers without ranges") {

@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/remote/retry.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <vector>
+
+#include "base/error.h"
 
 using namespace vfm::io;
 
@@ -56,6 +59,19 @@ TEST_CASE("the server's wish is followed, and bytes that came begin the time ane
   retry.progress();
   CHECK(retry.wait(30));
   CHECK_FALSE(retry.wait(121));
+  // The whole time may be used, and pauses are short again.
+  Retry exact(0.25, time.world());
+  CHECK(exact.wait(0.25));
+  CHECK_FALSE(exact.wait());
+  exact.progress();
+  CHECK(exact.wait());
+  CHECK(time.pauses.back() == Approx(0.1));
+}
+
+TEST_CASE("what is cancelled waits no longer") {
+  const std::atomic<bool> cancelled{true};
+  Retry retry(120, &cancelled);
+  CHECK_THROWS_AS(retry.wait(60), vfm::Stopped);
 }
 
 TEST_CASE("only statuses that pass are tried again") {

@@ -1,5 +1,6 @@
 // Shards in a bucket: what is read is what a disk gives, with few requests.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <thread>
 
@@ -8,6 +9,7 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/folder.h"
+#include "io/kept_objects.h"
 #include "io/object_server.h"
 #include "shard/columns.h"
 #include "shard/dataset_meta.h"
@@ -98,6 +100,73 @@ TEST_CASE("samples of a shard in a bucket are those of the shard on a disk") {
   io::remove_file(energon_index_path(two.far));
   CHECK(all_by_index(two.far) == all);
   CHECK(TarOffsets::scan(two.far, "a").at == TarOffsets::scan(two.near, "a").at);
+}
+
+TEST_CASE("a shard that is hashed, looked through and used comes from the store once") {
+  TwoShards two;
+  const std::string all = all_by_index(two.near), tar = io::read_file(two.near);
+  // As of a program that stores no hash.
+  two.server.put(two.far.substr(std::string("s3:/").size()), tar);
+  const std::size_t before = two.server.requests().size();
+  const auto asked = [&](const std::string& method) {
+    const std::vector<ServedRequest> sent = two.server.requests();
+    return std::count_if(sent.begin() + static_cast<std::ptrdiff_t>(before), sent.end(),
+                         [&](const ServedRequest& request) {
+                           return request.method == method && request.path.ends_with("/x/a.tar");
+                         });
+  };
+  const auto use = [&] {
+    CHECK(io::hash_file(two.far) == io::hash_file(two.near));
+    CHECK(all_by_index(two.far) == all);
+    JoinedReader joined({two.far});
+    CHECK(all_of(joined) == all);
+  };
+  const io::KeptObjects kept({two.near, two.far});
+  use();
+  CHECK(asked("HEAD") == 1);
+  CHECK(asked("GET") <= 4);  // pieces of read-ahead
+  const auto requests = asked("GET");
+  // An object that changes is not mixed with what is kept of it.
+  two.server.put(two.far.substr(std::string("s3:/").size()), tar.substr(0, tar.size() / 2));
+  CHECK(all_by_index(two.far) == all);
+  CHECK(asked("GET") == requests);
+  io::KeptObjects::forget(two.far);
+  StreamReader shorter(two.far);
+  CHECK_THROWS_WITH(all_of(shorter), Contains(two.far));
+  CHECK(asked("HEAD") == 2);
+}
+
+TEST_CASE("what is kept of an object are the bytes from its beginning on") {
+  TwoShards two;
+  const std::string tar = io::read_file(two.near);
+  const io::KeptObjects kept({two.far});
+  const io::File file = io::File::open_read(two.far);
+  const auto read = [&](std::uint64_t offset, std::size_t size) {
+    const int before = two.server.count("GET");
+    std::string bytes(size, '\0');
+    file.pread_exact(bytes.data(), size, offset);
+    CHECK(bytes == tar.substr(offset, size));
+    return two.server.count("GET") - before;
+  };
+  CHECK(read(100, 50) == 1);  // not at the beginning
+  CHECK(read(100, 50) == 1);
+  CHECK(read(0, 120) == 1);
+  CHECK(read(100, 50) == 1);  // in part
+  CHECK(read(100, 50) == 0);
+  CHECK(read(0, 150) == 0);
+  CHECK(read(140, 500) == 1);
+  CHECK(read(0, 640) == 0);
+  CHECK(read(0, 641) == 1);
+  io::File reader = io::File::open_read(two.far);
+  std::string some(600, '\0');
+  const int before = two.server.count("GET");
+  CHECK(reader.read_some(some.data(), some.size()) == 600);
+  CHECK(some == tar.substr(0, 600));
+  CHECK(two.server.count("GET") == before);
+  CHECK(reader.read_some(some.data(), some.size()) == 41);
+  REQUIRE(reader.read_some(some.data(), some.size()) > 0);
+  CHECK(some.substr(0, 9) == tar.substr(641, 9));
+  CHECK(two.server.count("GET") == before + 1);
 }
 
 TEST_CASE("samples of a shard in a bucket are read here and there, by many threads") {

@@ -10,6 +10,7 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "shard/image_header.h"
+#include "shard/sample_list.h"
 #include "shard/writer.h"
 #include "support/samples.h"
 
@@ -84,6 +85,52 @@ TEST_CASE("Energon's metadata says where everything is") {
       });
   CHECK(io::read_file(dir / ".nv-meta/index.sqlite") == before);
   CHECK(io::read_file(dir / ".nv-meta/index.uuid") == uuid);
+}
+
+TEST_CASE("the list of a dataset's samples is what the shards' indexes say") {
+  const TemporaryFolder dir;
+  const std::vector<DatasetShard> shards = {
+      write_one(dir, "train/b/b-000000.tar", "train", {"k1", "k2"}),
+      write_one(dir, "val/b/b-000000.tar", "val", {"k4"}),
+      write_one(dir, "train/b/b-000001.tar", "train", {"k3"})};
+  const std::string path = sample_list_path(dir.path);
+  write_energon_meta(dir / ".", shards, kNoMedia);
+  CHECK_FALSE(io::file_exists(path));
+  write_energon_meta(dir / ".", shards, kNoMedia, true);
+  const auto text_of = [](const IndexedSample& sample) {
+    std::string text = fmt::format("{} {}", sample.key, sample.size);
+    for (const IndexedMember& member : sample.members)
+      text += fmt::format(" {} {}", member.extension, member.size);
+    return text + "\n";
+  };
+  std::string wanted, found;
+  const auto read = [&] {
+    found.clear();
+    read_sample_list(
+        path,
+        [&](const DatasetShard& shard) {
+          found += fmt::format("{} {} {} {}\n", shard.path, shard.split, shard.xxh3, shard.samples);
+          return shard.split == "train";
+        },
+        [&](const IndexedSample& sample) { found += text_of(sample); });
+  };
+  for (const DatasetShard& shard : shards) {
+    wanted += fmt::format("{} {} {} {}\n", shard.path, shard.split, shard.xxh3, shard.samples);
+    if (shard.split == "train")
+      for_each_indexed(dir / shard.path,
+                       [&](const IndexedSample& sample) { wanted += text_of(sample); });
+  }
+  read();
+  CHECK(found == wanted);
+  const std::string whole = io::read_file(path);
+  for (const std::size_t at : {std::size_t{0}, whole.size() / 2, whole.size() - 1}) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    io::write_file(path, damaged);
+    CHECK_THROWS_WITH(read(), Contains("is damaged"));
+  }
+  io::write_file(path, "");
+  CHECK_THROWS_WITH(read(), Contains("is damaged"));
 }
 
 TEST_CASE("a key in two shards is refused, a damaged index too") {

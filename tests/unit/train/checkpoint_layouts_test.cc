@@ -31,37 +31,6 @@ using dist::Axes;
 
 namespace {
 
-dist::Layout layout_of(int tp, int cp, int dp) {
-  dist::Layout layout;
-  layout.tp = tp, layout.cp = cp, layout.dp = dp;
-  return layout;
-}
-
-/// Runs `work` on every rank of a mesh, and checks that none fails.
-void on_mesh(const dist::Layout& layout, const std::function<void(const dist::Mesh&)>& work) {
-  const auto errors = on_ranks(layout.tp * layout.cp * layout.dp,
-                               [&](dist::World& world) { work(dist::Mesh(world, layout)); });
-  CHECK(errors == std::vector<std::string>());
-}
-
-std::vector<float> floats_of(const Tensor& tensor) {
-  const Tensor values = tensor.to(DType::f32);
-  return {values.floats().begin(), values.floats().end()};
-}
-
-/// All values of a state.
-std::vector<std::vector<float>> values_of(const SavedState& state) {
-  std::vector<std::vector<float>> values;
-  for (std::size_t i = 0; i < state.list.size(); ++i) {
-    values.push_back(floats_of(state.list[i]->read()));
-    for (const Tensor& tensor :
-         {state.optimizer->state("adam_m").tensors[i], state.optimizer->state("adam_v").tensors[i],
-          state.optimizer->ema()[i]})
-      values.push_back(floats_of(tensor));
-  }
-  return values;
-}
-
 const std::array<dist::Layout, 6> kLayouts = {layout_of(2, 1, 1), layout_of(3, 1, 1),
                                               layout_of(2, 2, 1), layout_of(2, 1, 2),
                                               layout_of(1, 2, 2), layout_of(5, 1, 1)};

@@ -176,8 +176,8 @@ TEST_CASE("checkpoint: which ones stay") {
     fs::create_directories(checkpoint_path(folder.path, step));
     io::write_file(checkpoint_path(folder.path, step) + "/COMPLETE", "");
   };
-  const auto left = [&](int step, int keep) {
-    prune_checkpoints(folder.path, step, 10, 35, keep);
+  const auto left = [&](int step, int keep, int keep_every = 0) {
+    prune_checkpoints(folder.path, step, 10, 35, keep, keep_every);
     std::vector<std::string> result;
     for (const std::string& name : names(folder.path))
       result.push_back(name.substr(11));
@@ -194,4 +194,20 @@ TEST_CASE("checkpoint: which ones stay") {
   make(40);  // of a run that went another way, or damaged
   CHECK(left(35, 2) == List{"30", "35"});
   CHECK(left(35, 1) == List{"35"});
+  for (const int step : {5, 10, 15, 20, 30, 45})
+    make(step);
+  CHECK(left(35, 1, 15) == List{"15", "30", "35"});  // for ever, whatever their kind
+  CHECK(left(35, 2, 30) == List{"30", "35"});
+}
+
+TEST_CASE("run: checkpoints by time, of which the newest stay") {
+  const TemporaryFolder folder;
+  write_latents(folder.path + "/data");
+  const std::string out = folder.path + "/run";
+  // So little that each step is late.
+  const Recipe recipe = tiny_recipe(
+      "train: {checkpoint_every: 100, checkpoint_minutes: 1e-9, keep: 3, keep_every: 2}");
+  train_run(recipe, folder.path + "/data", out);
+  CHECK(names(out) == std::vector<std::string>{"step-00000002", "step-00000004", "step-00000005",
+                                               "step-00000006"});
 }

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "dist/threads.h"
 #include "latents_fixture.h"
+#include "train/cost/memory.h"
 #include "train/data/step_reader.h"
 #include "train/diffusion/data.h"
 
@@ -145,6 +146,19 @@ TEST_CASE("a sample that is damaged is left out, a store that fails ends the tra
   CHECK(left_out < some.size());
   far.gone = 2;
   CHECK_THROWS_WITH(taken_of(far, recipe, 3), "the store does not answer");
+}
+
+TEST_CASE("what is fetched ahead is counted in a rank's memory on the CPU") {
+  FarAway near, far;
+  near.remote = false;
+  const Recipe recipe = far_recipe(far);
+  const auto world = dist::self_world();
+  CHECK(fetch_bytes(recipe, near) == 0);
+  CHECK(fetch_bytes(recipe, far) >= static_cast<double>(recipe.data.ahead + kFarBytes));
+  CHECK(memory_beside(recipe, near, Device::cpu, *world) -
+            memory_beside(recipe, far, Device::cpu, *world) ==
+        Approx(fetch_bytes(recipe, far)));
+  CHECK(reading_bytes(recipe, far, Device::cuda) == 0);
 }
 
 TEST_CASE("parts are fetched in bounded bytes, and come in the order of the wants") {

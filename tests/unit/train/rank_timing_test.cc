@@ -23,6 +23,7 @@ TEST_CASE("rates are told of all ranks and of each") {
         "50 tokens/s, 2 samples/s, 3 TFLOP/s");
   CHECK(rates_words({{"step", 4}, {"tokens_per_second", 1234.0}, {"tflops", 0.5}}) ==
         "1.23k tokens/s, 0.5 TFLOP/s");
+  CHECK(slowest_words(rates).empty());  // of one rank
 }
 
 TEST_CASE("the slowest rank is named, and what ranks wait and send is told by axis") {
@@ -43,8 +44,11 @@ TEST_CASE("the slowest rank is named, and what ranks wait and send is told by ax
     CHECK(told["busy_seconds"]["rank"] == 1);
     CHECK(told["busy_seconds"]["most"].get<double>() == Approx(55).margin(1));
     CHECK(told["busy_seconds"]["mean"].get<double>() == Approx(51.67).margin(1));
-    CHECK(told["data_seconds"] == Json({{"mean", 2.0}, {"most", 4.0}, {"rank", 2}}));
-    CHECK(told["memory_ranks"] == Json({{"mean", 50.0}, {"most", 90.0}, {"rank", 0}}));
+    CHECK(told["data_seconds"] ==
+          Json({{"mean", 2.0}, {"most", 4.0}, {"rank", 2}, {"host", "thread 2"}}));
+    CHECK(told["memory_ranks"] ==
+          Json({{"mean", 50.0}, {"most", 90.0}, {"rank", 0}, {"host", "thread 0"}}));
+    CHECK(slowest_words(told).starts_with("rank 1 on host thread 1: busy 5"));
     CHECK(told["wait_seconds"].contains("world"));
     // Even parts of six numbers: a rank sends two to each other one, twice.
     CHECK(told["sent_bytes"]["world"] == static_cast<double>(sent) / 2);

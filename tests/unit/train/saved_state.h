@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <catch2/catch.hpp>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -120,6 +121,38 @@ struct SavedState {
   nn::ParameterList list;
   std::optional<Optimizer> optimizer;
 };
+
+inline dist::Layout layout_of(int tp, int cp, int dp) {
+  dist::Layout layout;
+  layout.tp = tp, layout.cp = cp, layout.dp = dp;
+  return layout;
+}
+
+/// Runs `work` on every rank of a mesh, and checks that none fails.
+inline void on_mesh(const dist::Layout& layout,
+                    const std::function<void(const dist::Mesh&)>& work) {
+  const auto errors = on_ranks(layout.tp * layout.cp * layout.dp,
+                               [&](dist::World& world) { work(dist::Mesh(world, layout)); });
+  CHECK(errors == std::vector<std::string>());
+}
+
+inline std::vector<float> floats_of(const Tensor& tensor) {
+  const Tensor values = tensor.to(DType::f32);
+  return {values.floats().begin(), values.floats().end()};
+}
+
+/// All values of a state.
+inline std::vector<std::vector<float>> values_of(const SavedState& state) {
+  std::vector<std::vector<float>> values;
+  for (std::size_t i = 0; i < state.list.size(); ++i) {
+    values.push_back(floats_of(state.list[i]->read()));
+    for (const Tensor& tensor :
+         {state.optimizer->state("adam_m").tensors[i], state.optimizer->state("adam_v").tensors[i],
+          state.optimizer->ema()[i]})
+      values.push_back(floats_of(tensor));
+  }
+  return values;
+}
 
 inline std::map<std::string, std::string> files_of(const std::string& folder) {
   namespace fs = std::filesystem;

@@ -16,7 +16,8 @@ Json timing_of(double seconds) {
           {"memory_peak", 50},
           {"data_wait", 0.02},
           {"mfu", 0.5},
-          {"busy_seconds", {{"mean", seconds}, {"most", 1.05 * seconds}, {"rank", 3}}},
+          {"busy_seconds",
+           {{"mean", seconds}, {"most", 1.05 * seconds}, {"rank", 3}, {"host", "node1"}}},
           {"wait_seconds", {{"tp", 0.1 * seconds}}}};
 }
 
@@ -81,8 +82,8 @@ TEST_CASE("a sign names the cause and the key to change") {
   const std::string uneven = words({.straggler = 1.3});
   CHECK(uneven.find("the rank with the fullest packs is busy 30 % longer") == 0);
   CHECK(uneven.find("'data.window'") != std::string::npos);
-  const std::string slow = words({.straggler = 1.3, .slowest = 7});
-  CHECK(slow.find("rank 7 is busy 30 % longer") == 0);
+  const std::string slow = words({.straggler = 1.3, .slowest = 7, .slowest_host = "node3"});
+  CHECK(slow.find("rank 7 on host node3 is busy 30 % longer") == 0);
 }
 
 TEST_CASE("a run tells each sign once, and none of its first line") {
@@ -105,6 +106,28 @@ TEST_CASE("a run tells each sign once, and none of its first line") {
   const std::vector<std::string> full = watch.news(timing, 100, [] { return "set 'x' 1"; });
   REQUIRE(full.size() == 1);
   CHECK(full[0].ends_with(": set 'x' 1"));
+}
+
+TEST_CASE("a rank that is slow again is told again, but not for a moment in which it is not") {
+  SignWatch watch;
+  Json fast = timing_of(2), slow = timing_of(2);
+  slow["busy_seconds"]["most"] = 2.6;
+  const auto told = [&](const Json& timing, int lines) {
+    std::vector<std::string> all;
+    for (int i = 0; i < lines; ++i)
+      for (const std::string& words : watch.news(timing, 100))
+        all.push_back(words);
+    return all;
+  };
+  told(fast, 1);
+  REQUIRE(told(slow, 20).size() == 1);
+  CHECK(told(fast, SignWatch::kLinesWithout - 1).empty());
+  CHECK(told(slow, 20).empty());
+  CHECK(told(fast, SignWatch::kLinesWithout).empty());
+  CHECK(told(slow, SignWatch::kLinesInARow - 1).empty());
+  const std::vector<std::string> again = told(slow, 20);
+  REQUIRE(again.size() == 1);
+  CHECK(again[0].starts_with("rank 3 on host node1 is busy 30 % longer"));
 }
 
 TEST_CASE("a plan and a dry run tell the same five") {

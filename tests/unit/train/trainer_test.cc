@@ -256,6 +256,93 @@ TEST_CASE("trainer: a sample that cannot be used is left out and remembered") {
   CHECK(trainer.failures().begin()->second.find("not finite") != std::string::npos);
 }
 
+TEST_CASE(
+    "trainer: a sample that is to be left out is as one that cannot be read, but no failure") {
+  const TemporaryFolder folder;
+  write_latents(folder.path, {12, 5});
+  for (const int ranks : {1, 2}) {
+    Recipe recipe = tiny_recipe();
+    recipe.parallel.tp = ranks;
+    std::vector<float> weights[2];
+    for (const bool told : {false, true}) {
+      const auto set = open_latents(folder.path, "train");
+      set->fit(recipe);
+      if (told) set->leave_out({5});
+      dist::thread_worlds(ranks, [&](dist::World& world) {
+        Trainer trainer(recipe, *set, world);
+        for (int i = 0; i < 4; ++i)
+          trainer.train_step();
+        CHECK(trainer.failures().size() == (told ? 0 : 1));
+        if (world.rank() > 0) return;
+        for (const nn::Parameter* parameter : trainer.objective().parameters()) {
+          const auto values = parameter->value.floats();
+          weights[told].insert(weights[told].end(), values.begin(), values.end());
+        }
+      });
+    }
+    CHECK(weights[0] == weights[1]);
+  }
+}
+
+TEST_CASE("spikes: over so many times the median of the last hundred steps, and exact when kept") {
+  RecentSteps steps;
+  for (int i = 0; i < 99; ++i)
+    steps.add(1 + i % 3, 10);
+  CHECK_FALSE(steps.is_spike(1e9, 1e9, 3));
+  steps.add(1e9, 1e-9);  // one that is far off does not move a median
+  CHECK(steps.is_spike(6.01, 10, 3));
+  CHECK_FALSE(steps.is_spike(6, 30, 3));
+  CHECK(steps.is_spike(1, 30.01, 3));
+  CHECK_FALSE(steps.is_spike(NAN, NAN, 3));
+  steps.add(0.1, 1.0 / 3);
+  const RecentSteps again =
+      RecentSteps::from_json(parse_json(dump_json(steps.to_json()), "recent"), "state");
+  CHECK(again.to_json() == steps.to_json());
+  CHECK(again.to_json()["norms"].size() == RecentSteps::kSteps);
+  CHECK(again.to_json()["norms"].back().get<double>() == 1.0 / 3);
+  CHECK_THROWS_AS(RecentSteps::from_json({{"losses", {1.0}}, {"norms", {"a"}}}, "state"), Error);
+  CHECK_THROWS_AS(RecentSteps::from_json({{"losses", {1.0}}}, "state"), Error);
+}
+
+TEST_CASE("trainer: a spike is skipped on all ranks, counted, and fatal when it stays") {
+  const TemporaryFolder folder;
+  write_latents(folder.path);
+  const auto set = open_latents(folder.path, "train");
+  Recipe recipe = tiny_recipe("optimizer: {max_skips: 1}\ntrain: {skip_spikes: 3}");
+  set->fit(recipe);
+  for (const int ranks : {1, 3})
+    dist::thread_worlds(ranks, [&](dist::World& world) {
+      Trainer trainer(recipe, *set, world);
+      CHECK_FALSE(trainer.train_step().skipped);
+      CHECK(trainer.state().recent.to_json()["losses"].size() == 1);
+      RunState low = trainer.state();
+      for (int i = 0; i < 100; ++i)
+        low.recent.add(1e9, 1e-9);  // the loss is no spike, the gradient is
+      trainer.restore(low);
+      const nn::Parameter& last = *trainer.objective().parameters().back();
+      const float before = last.value.floats()[0];
+      const StepResult result = trainer.train_step();
+      CHECK(result.skipped);
+      CHECK(result.spike);
+      CHECK(result.gradient_norm > 0);
+      CHECK(last.value.floats()[0] == before);
+      CHECK(trainer.state().step == 2);
+      CHECK(trainer.state().updates == 1);
+      CHECK(trainer.state().skips_in_row == 1);
+      CHECK(trainer.state().recent.to_json() == low.recent.to_json());
+      RunState usual = trainer.state();
+      usual.recent = {};
+      trainer.restore(usual);
+      CHECK_FALSE(trainer.train_step().skipped);
+      CHECK(trainer.state().skips_in_row == 0);
+      usual = trainer.state();
+      usual.recent = low.recent;
+      trainer.restore(usual);
+      trainer.train_step();
+      CHECK_THROWS_WITH(trainer.train_step(), Contains("was a spike, or not finite, in 2 steps"));
+    });
+}
+
 TEST_CASE("dataset: what does not fit the recipe is a usage error that names the field") {
   const TemporaryFolder folder;
   write_latents(folder.path);

@@ -1,0 +1,120 @@
+// Writes checkpoints while training goes on.
+//
+// begin() copies the bytes of the files that this rank writes into the host's memory
+// (train/checkpoint/snapshot_memory.h): the step waits for that copy, and for the parts that other
+// ranks send, and for no disk. A thread then writes, hashes and syncs the files. At the end of each
+// step all ranks add up how many have done their part (notes()) and follow the sums (advance()).
+// When all have, the thread of rank 0 writes the other files, COMPLETE last, and renames the
+// folder. If a rank fails, the unfinished folder is removed, and nothing else is. What is written
+// is the snapshot, so a checkpoint is a pure function of its step.
+// A rank whose host has no room for a snapshot writes in begin(); then all ranks wait for its disk.
+// Thread-safety: the thread that made the world. The threads call no MPI and make no tensors.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "dist/mesh.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/checkpoint_files.h"
+#include "train/checkpoint/snapshot_memory.h"
+
+namespace vfm::train {
+
+/// What each rank tells of its part of a checkpoint that is being written; or the sums over ranks.
+struct SaveNotes {
+  double done = 0;    ///< 1: this rank has done its part, or failed
+  double failed = 0;  ///< 1: it failed
+  double due = 0;     ///< 1 on rank 0: 'train.checkpoint_minutes' have passed
+};
+
+/// A checkpoint that was written, or could not be.
+struct SavedCheckpoint {
+  std::int64_t step = 0;
+  std::string folder;
+  bool complete = false;
+  std::string failure = {};     ///< on rank 0: what the first rank that failed says
+  std::exception_ptr own = {};  ///< what this rank threw, if it failed
+
+  /// Throws unless it is complete, as on_all_ranks() does. A collective.
+  void need(dist::World& world) const;
+};
+
+class CheckpointSaver {
+ public:
+  /// `memory` is the folder of SnapshotMemory. Keeps the reference.
+  CheckpointSaver(const dist::Mesh& mesh, std::string run, const SaveLimits& limits = {},
+                  const std::string& memory = kMemoryFolder);
+  /// Abandons a checkpoint that is being written. A thread whose disk hangs is left behind.
+  ~CheckpointSaver();
+  CheckpointSaver(const CheckpointSaver&) = delete;
+  CheckpointSaver& operator=(const CheckpointSaver&) = delete;
+
+  /// Called by the thread of rank 0. An Error of `before`, which precedes COMPLETE, fails the
+  /// checkpoint; one of `after`, when the checkpoint is durable, is a warning.
+  struct Around {
+    std::function<void()> before, after;
+  };
+  /// Begins to write RUN/checkpoints/step-N; none may be pending. Afterwards the checkpoint's
+  /// tensors may change. A collective.
+  void begin(const Checkpoint& checkpoint, Around around = {});
+  bool pending() const { return phase_ != Phase::idle; }
+  /// What this rank tells now.
+  SaveNotes notes() const;
+  /// Goes on by the sums of all ranks' notes. Returns the checkpoint that thereby ended, if any. A
+  /// collective.
+  std::optional<SavedCheckpoint> advance(const SaveNotes& sums);
+  /// Waits until the pending checkpoint, if any, has ended. After `limit` seconds (0: none) all
+  /// ranks fail, and say which rank writes which file. A collective.
+  std::optional<SavedCheckpoint> finish(double limit = 0);
+  /// Abandons what is pending, and removes the snapshots, at the end of a run.
+  void forget() noexcept;
+
+ private:
+  enum class Phase { idle, prepare, write, complete, clean };
+  struct Job;
+  using Act = std::function<void(Job&)>;
+  /// A file of the snapshot that this rank writes.
+  struct OwnFile {
+    std::string name;
+    std::span<const std::byte> bytes;
+  };
+  bool agree_on_memory(const CheckpointFiles& files);
+  std::exception_ptr fill(const CheckpointFiles& files, dist::Group& holders);
+  void stream(const CheckpointFiles& files, dist::Group& holders);
+  void done(std::map<std::string, std::string> hashes, std::exception_ptr failure);
+  void start(Act act);
+  void start_write();
+  void start_complete(const std::vector<std::string>& lines);
+  void start_clean();
+  void fail_late(double limit);
+  bool abandon() noexcept;
+
+  const dist::Mesh& mesh_;
+  const std::string run_;
+  const SaveLimits limits_;
+  const std::shared_ptr<SnapshotMemory> memory_;
+  bool streams_ = false, said_streams_ = false;  // this rank; that some do
+
+  Phase phase_ = Phase::idle;
+  SavedCheckpoint saved_;
+  std::string temporary_;  // where it is built
+  std::vector<OwnFile> own_;
+  std::map<std::string, std::string> texts_;           // on rank 0: name -> contents
+  std::vector<std::pair<std::string, int>> expected_;  // on rank 0: files and their writers
+  Around around_;
+  std::shared_ptr<Job> job_;  // of this phase; null: this rank has none
+  std::thread thread_;
+};
+
+}  // namespace vfm::train
