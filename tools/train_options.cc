@@ -219,6 +219,7 @@ void prepare(TrainingOptions& training, const RankOptions& ranks, const cli::Con
     if (world.rank() == 0) train::warn_of_clip_settings(training.run);
     ranks.apply(training.run, context);
   });
+  world.silent_limit(training.run.recipe.train.silent_limit);
   world.section("setup", training.run.recipe.train.setup_limit);
   world.use_device(training.run.device, ranks.compute.deterministic);
 }

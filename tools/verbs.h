@@ -30,3 +30,4 @@ std::unique_ptr<vfm::cli::Tool> make_train_plan();
 std::unique_ptr<vfm::cli::Tool> make_train_calibrate();
 std::unique_ptr<vfm::cli::Tool> make_train_export();
 std::unique_ptr<vfm::cli::Tool> make_train_recipe();
+std::unique_ptr<vfm::cli::Tool> make_train_why();

@@ -107,5 +107,6 @@ int main(int argc, char** argv) {
                         {"plan", make_train_plan},
                         {"calibrate", make_train_calibrate},
                         {"export", make_train_export},
-                        {"recipe", make_train_recipe}});
+                        {"recipe", make_train_recipe},
+                        {"why", make_train_why}});
 }

@@ -78,7 +78,7 @@ void remove_shard(const ShardOptions& options, const std::string& path) {
 
 /// Removes the files that mark the dataset as complete.
 void remove_dataset_files(const ShardOptions& options, const EarlierDataset& earlier) {
-  std::set<std::string> names = {"dataset.json", "wids.json", ".nv-meta/index.uuid"};
+  std::set<std::string> names = {"dataset.json", "samples.bin", "wids.json", ".nv-meta/index.uuid"};
   for (const auto& [path, plan] : earlier.shards)
     names.insert(path.substr(0, path.find('/')) + "/wids.json");
   for (const std::string& name : names)

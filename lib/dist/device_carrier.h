@@ -14,6 +14,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -24,13 +25,18 @@ namespace vfm::dist {
 class DeviceCarrier {
  public:
   virtual ~DeviceCarrier() = default;
-  /// `place` is for error messages: "all_gather of F32 elements [2 2] (3 of 'tp')".
-  virtual std::unique_ptr<Pending> start(const Call& call, const std::string& place) = 0;
+  /// `place` is for error messages: "all_gather of F32 elements [2 2] (3 of 'tp')". `ended` is
+  /// called within 0.1 s after the GPU has done it, from any thread.
+  virtual std::unique_ptr<Pending> start(const Call& call, const std::string& place,
+                                         std::function<void()> ended) = 0;
 };
 
 /// The limit set by World::section(). Any thread may read it.
 struct Section {
   std::atomic<double> limit{0};  ///< seconds; 0: no limit
+  /// If set, ends the run with this message after a rank is lost; does not return. Set before
+  /// carriers are made.
+  std::function<void(const std::string&)> lost = {};
 };
 
 /// Returns why NCCL cannot be used in this build or on this machine; empty if it can. Opens NCCL.

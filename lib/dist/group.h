@@ -37,10 +37,18 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "dist/traffic.h"
 #include "tensor/tensor.h"
 
 namespace vfm::dist {
+
+/// Error: MPI or NCCL could not exchange. The ranks did nothing wrong, so the run may be started
+/// again.
+class ExchangeFailed : public Error {
+ public:
+  using Error::Error;
+};
 
 /// An operation in progress, as its backend implements it. Destroying an unfinished one does not
 /// stop the other ranks.

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "dist/pulse.h"
 #include "dist/together.h"
 
 namespace vfm::dist {
@@ -47,9 +48,13 @@ long with_world(int ranks, const std::function<long(World&)>& work) {
           refused.all() ? "" : fmt::format(" (rank {} on host {})", refused.rank(), world->host()));
   } catch (const std::exception& error) {
     if (world->size() == 1) throw;
+    world->await_end(0.2);
+    world->recorder().failed(error.what());
     log_error("{} (rank {} on host {})", error.what(), world->rank(), world->host());
     const auto* known = dynamic_cast<const Error*>(&error);
-    world->end_all(known && known->kind() == ErrorKind::usage ? 2 : 1);
+    world->end_all(dynamic_cast<const ExchangeFailed*>(&error)  ? kLostStatus
+                   : known && known->kind() == ErrorKind::usage ? 2
+                                                                : 1);
   }
   world.reset();  // in order: none of them is waited for
   throw Error("", ErrorKind::usage);

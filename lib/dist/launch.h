@@ -25,10 +25,11 @@ Device rank_device(const std::string& wanted, int local_rank, int local_ranks, b
 
 /// Calls `work` with the world of the launch, which has `ranks` processes, and returns its result.
 /// If `work` throws on one of several ranks, that rank logs the error with its number and host.
-/// Then every process ends, with status 2 for an Error{usage}, else 1, since the others would wait
-/// for ever. If all ranks refuse together (dist/together.h), one logs the reason, and each rank
-/// leaves the world in order and throws an Error{usage} without text. Stopped is thrown on, and
-/// ends only its own process; the launcher notices that.
+/// Then every process ends, since the others would wait for ever: with status 2 for an
+/// Error{usage}, 5 for ExchangeFailed, else 1. If a rank is lost or silent, every process ends with
+/// status 5, too. If all ranks refuse together (dist/together.h), one logs the reason, and each
+/// rank leaves the world in order and throws an Error{usage} without text. Stopped is thrown on,
+/// and ends only its own process; the launcher notices that.
 long with_world(int ranks, const std::function<long(World&)>& work);
 
 }  // namespace vfm::dist

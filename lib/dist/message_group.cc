@@ -267,7 +267,10 @@ bool between_two(Operation operation) {
 
 MessageGroup::MessageGroup(std::string axis, int rank, std::vector<int> ranks,
                            std::unique_ptr<Wire> wire, Engine& engine)
-    : Group(std::move(axis), rank, std::move(ranks)), wire_(std::move(wire)), engine_(engine) {}
+    : Group(std::move(axis), rank, std::move(ranks)),
+      wire_(std::move(wire)),
+      engine_(engine),
+      recorded_as_(engine.recorder().add_group(this->axis(), this->ranks())) {}
 
 Running::What MessageGroup::begin(Operation operation, const std::string& described) {
   if (!wire_ && size() > 1)
@@ -291,10 +294,28 @@ Running::What MessageGroup::begin(Operation operation, const std::string& descri
   return what;
 }
 
+FlightRecorder::Ticket MessageGroup::record(Operation operation, const std::string& described,
+                                            int to, int from) {
+  if (size() == 1) return {};
+  FlightRecorder& recorder = engine_.recorder();
+  if (!between_two(operation)) return recorder.begin(recorded_as_, number_, described);
+  const auto in_world = [this](int rank) {
+    return rank < 0 || rank == this->rank() ? -1 : ranks()[static_cast<std::size_t>(rank)];
+  };
+  return recorder.begin_message(recorded_as_, in_world(to), in_world(from), described);
+}
+
 std::shared_ptr<Running> MessageGroup::run(Operation operation, const std::string& described,
-                                           std::size_t bytes, Running::Next next) {
-  auto running =
-      std::make_shared<Running>(begin(operation, described), wire_.get(), std::move(next));
+                                           std::size_t bytes, Running::Next next, int to,
+                                           int from) {
+  Running::What what = begin(operation, described);
+  auto recorded = [next = std::move(next), &recorder = engine_.recorder(),
+                   ticket = record(operation, described, to, from)](Messages& messages) mutable {
+    if (next(messages)) return true;
+    recorder.end(ticket);
+    return false;
+  };
+  auto running = std::make_shared<Running>(std::move(what), wire_.get(), std::move(recorded));
   if (size() > 1) engine_.traffic().sent(axis(), operation, bytes);
   engine_.start(running);
   return running;
@@ -306,7 +327,10 @@ std::unique_ptr<Pending> MessageGroup::start(const Call& call) {
   const std::string described = describe(call);
   if (device == Device::cuda && carrier_) {
     const Running::What what = begin(call.operation, described);
-    std::unique_ptr<Pending> pending = carrier_->start(call, what.place);
+    std::unique_ptr<Pending> pending = carrier_->start(
+        call, what.place,
+        [&recorder = engine_.recorder(), ticket = record(call.operation, described, call.target,
+                                                         call.source)] { recorder.end(ticket); });
     engine_.traffic().sent(axis(), call.operation, bytes_sent(call, rank(), size()));
     return pending;
   }
@@ -324,7 +348,8 @@ std::unique_ptr<Pending> MessageGroup::start(const Call& call) {
   auto next = [host, rounds = rounds_of(host, rank(), size())](Messages& messages) mutable {
     return rounds(messages);
   };
-  auto running = run(call.operation, described, bytes_sent(call, rank(), size()), std::move(next));
+  auto running = run(call.operation, described, bytes_sent(call, rank(), size()), std::move(next),
+                     call.target, call.source);
   if (away && call.out.defined())
     return std::make_unique<Handle>(engine_, std::move(running), host.out, call.out);
   return std::make_unique<Handle>(engine_, std::move(running));

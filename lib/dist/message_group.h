@@ -45,13 +45,18 @@ class MessageGroup final : public Group {
 
  private:
   Running::What begin(Operation operation, const std::string& described);
+  /// What begin() began, for the flight recorder. `to` and `from` are ranks of the group, of a
+  /// message between two ranks.
+  FlightRecorder::Ticket record(Operation operation, const std::string& described, int to = -1,
+                                int from = -1);
   /// `bytes` is what this rank sends.
   std::shared_ptr<Running> run(Operation operation, const std::string& described, std::size_t bytes,
-                               Running::Next next);
+                               Running::Next next, int to = -1, int from = -1);
   std::unique_ptr<Pending> count(const Call& call);
   std::unique_ptr<Wire> wire_;
   Engine& engine_;
   std::unique_ptr<DeviceCarrier> carrier_;
+  const int recorded_as_;    // the group's number in the flight recorder
   std::int64_t number_ = 0;  // number of the last collective
 };
 

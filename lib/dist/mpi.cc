@@ -9,14 +9,19 @@
 #include <exception>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "base/stop.h"
 #include "dist/errand_thread.h"
 #include "dist/late_wire.h"
 #include "dist/message_group.h"
 #include "dist/mpi_engine.h"
 #include "dist/mpi_meeting.h"
+#include "dist/mpi_start.h"
 #include "dist/mpi_wire.h"
+#include "dist/pulse_thread.h"
 #include "dist/world.h"
 
 namespace vfm::dist {
@@ -29,16 +34,29 @@ class MpiWorld final : public World {
  public:
   explicit MpiWorld(double late) : late_(late) {
     thread_.call([this] { init(); });
-    engine_.emplace(traffic(), *meeting_, thread_);
+    pulse_.emplace(std::move(plan_), recorder());
+    meeting_->give_up_by([this](std::string message, std::vector<int> ranks) {
+      pulse_->give_up({.kind = "stuck", .ranks = std::move(ranks), .text = std::move(message)});
+    });
+    current_section().lost = [this](const std::string& message) {
+      pulse_->wait_for_end(1);  // of a rank whose connection broke, the pulse knows more
+      pulse_->give_up({.kind = "stuck", .text = message});
+    };
+    engine_.emplace(traffic(), recorder(), *meeting_, thread_);
     std::vector<int> ranks(static_cast<std::size_t>(size_));
     std::iota(ranks.begin(), ranks.end(), 0);
     all_ = group("world", std::move(ranks));
   }
   ~MpiWorld() override {
     // On the way out of an error the other ranks may never come to MPI_Finalize.
-    if (std::uncaught_exceptions() > 0) return;
+    if (std::uncaught_exceptions() > 0) {
+      pulse_->leave(stop_signal() != 0 ? fmt::format("signal {}", stop_signal())
+                                       : "it stopped by itself");
+      return;
+    }
     engine_->finish_all();
     thread_.call([this] { meeting_->then("MPI_Finalize", [] { return MPI_Finalize(); }); });
+    pulse_->leave("");
   }
 
   int rank() const override { return rank_; }
@@ -49,6 +67,14 @@ class MpiWorld final : public World {
   void section(std::string_view what, double limit) override {
     World::section(what, limit);
     meeting_->section(what, limit);
+  }
+  void silent_limit(double seconds) override {
+    pulse_->limit(seconds);
+    meeting_->least_limit(seconds);
+  }
+  void record_to(const std::string& folder) override {
+    World::record_to(folder);
+    pulse_->record_to(folder);
   }
 
   std::unique_ptr<Group> group(std::string_view axis, std::vector<int> ranks) override {
@@ -76,7 +102,7 @@ class MpiWorld final : public World {
 
   void broadcast(std::span<std::byte> bytes) override {
     for (; !bytes.empty(); bytes = bytes.subspan(std::min(kMaxCount, bytes.size())))
-      collective("MPI_Bcast", [&] {
+      collective(fmt::format("MPI_Bcast of {} bytes", bytes.size()), [&] {
         return MPI_Bcast(bytes.data(), static_cast<int>(std::min(kMaxCount, bytes.size())),
                          MPI_BYTE, 0, MPI_COMM_WORLD);
       });
@@ -110,9 +136,13 @@ class MpiWorld final : public World {
   }
 
   [[noreturn]] void end_all(int status) override {
-    thread_.call([status] { MPI_Abort(MPI_COMM_WORLD, status); });
-    std::terminate();  // MPI_Abort does not return
+    pulse_->give_up(
+        {.kind = "error",
+         .rank = rank_,
+         .text = fmt::format("rank {} on host {} failed: {}", rank_, host_, recorder().error()),
+         .status = status});
   }
+  void await_end(double seconds) override { pulse_->wait_for_end(seconds); }
 
  private:
   void init() {
@@ -125,28 +155,36 @@ class MpiWorld final : public World {
     int length = 0;
     check(MPI_Get_processor_name(name.data(), &length), "MPI_Get_processor_name");
     host_.assign(name.data(), static_cast<std::size_t>(length));
+    recorder().name(rank_, host_);
+    const FirstExchange guard(rank_, host_);
     MPI_Comm here;
     check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &here),
           "MPI_Comm_split_type");
     check(MPI_Comm_size(here, &local_size_), "MPI_Comm_size");
+    int first = rank_;
+    check(MPI_Bcast(&first, 1, MPI_INT, 0, here), "MPI_Bcast");
     check(MPI_Comm_free(&here), "MPI_Comm_free");
     check(MPI_Allreduce(&local_size_, &least_local_size_, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD),
           "MPI_Allreduce");
-    meeting_.emplace(rank_, size_, host_);
+    meeting_.emplace(rank_, size_, host_, recorder());
+    plan_ = make_pulse_plan(rank_, first, meeting_->hosts());
+    if (rank_ == 0 && least_local_size_ < size_) log_info("{}", interface_words());
   }
 
   template <class Call>
-  void collective(const char* operation, const Call& call) {
+  void collective(const std::string& operation, const Call& call) {
     thread_.call([&] { check(meeting_->then(operation, call), operation); });
   }
 
-  void check(int code, const char* operation) const {
+  void check(int code, const std::string& operation) const {
     check_mpi(code, operation,
               fmt::format("rank {} on host {}", rank_, host_.empty() ? "?" : host_));
   }
 
   int rank_ = 0, size_ = 1, local_size_ = 1, least_local_size_ = 1;
   std::string host_;
+  PulsePlan plan_;
+  std::optional<PulseThread> pulse_;
   std::optional<Meeting> meeting_;
   std::optional<MpiEngine> engine_;
   const double late_;

@@ -8,8 +8,9 @@
 
 namespace vfm::dist {
 
-MpiEngine::MpiEngine(Traffic& traffic, Meeting& meeting, ErrandThread& thread)
-    : Engine(traffic), meeting_(meeting), thread_(thread) {
+MpiEngine::MpiEngine(Traffic& traffic, FlightRecorder& recorder, Meeting& meeting,
+                     ErrandThread& thread)
+    : Engine(traffic, recorder), meeting_(meeting), thread_(thread) {
   thread_.call([this] {
     thread_.look_after([this] { return advance(); });
     // Ranks that have come to a collective have operations that others wait for, too.

@@ -18,7 +18,7 @@ namespace vfm::dist {
 
 class MpiEngine final : public Engine {
  public:
-  MpiEngine(Traffic& traffic, Meeting& meeting, ErrandThread& thread);
+  MpiEngine(Traffic& traffic, FlightRecorder& recorder, Meeting& meeting, ErrandThread& thread);
 
   void start(const std::shared_ptr<Running>& running) override;
   void finish(const Running& running) override;

@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <exception>
+#include <cstdlib>
+#include <numeric>
 #include <sstream>
 
 #include "base/log.h"
+#include "dist/pulse.h"
+#include "dist/rank_words.h"
 
 namespace vfm::dist {
 namespace {
@@ -18,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kBusySeconds = 3e-4;  // of looking before the first sleep: most come at once
-constexpr double kAnswerSeconds = 5;   // that those who wait have to say so
+constexpr double kAnswerSeconds = 2;   // of a limit: that those who wait have to say so
 constexpr std::size_t kNameLength = 256;
 
 /// Seconds since `last`, which moves on. A process that was stopped for an hour has waited for a
@@ -28,6 +31,12 @@ double tick(Clock::time_point& last) {
   const double seconds = std::chrono::duration<double>(now - last).count();
   last = now;
   return std::min(seconds, 1.0);
+}
+
+std::vector<int> all_ranks(int size) {
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
 }
 
 std::vector<std::string> hosts_of(const std::string& host, int size) {
@@ -48,9 +57,11 @@ struct Meeting::Channel {
   MPI_Comm comm = MPI_COMM_NULL;
 };
 
-Meeting::Meeting(int rank, int size, const std::string& host)
+Meeting::Meeting(int rank, int size, const std::string& host, FlightRecorder& recorder)
     : rank_(rank),
       size_(size),
+      recorder_(recorder),
+      recorded_as_(recorder.add_group("all ranks", all_ranks(size))),
       hosts_(hosts_of(host, size)),
       channel_(std::make_unique<Channel>()),
       heard_(hosts_.size()) {
@@ -69,26 +80,39 @@ Meeting::~Meeting() {
 }
 
 void Meeting::section(std::string_view what, double limit) {
+  const double now = std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
   const std::lock_guard lock(mutex_);
   what_ = what;
-  limit_ = limit;
+  limit_ = times_.begin(what, limit, least_, now);
+}
+
+void Meeting::least_limit(double seconds) {
+  const std::lock_guard lock(mutex_);
+  least_ = seconds;
+}
+
+void Meeting::give_up_by(GiveUp give_up) {
+  const std::lock_guard lock(mutex_);
+  give_up_ = std::move(give_up);
 }
 
 std::string Meeting::name_of(int rank) const {
   return fmt::format("rank {} on host {}", rank, hosts_[static_cast<std::size_t>(rank)]);
 }
 
-void Meeting::come(const char* operation) {
+FlightRecorder::Ticket Meeting::come(const std::string& operation) {
+  const FlightRecorder::Ticket ticket = recorder_.begin(recorded_as_, ++collectives_, operation);
   MPI_Request all_here = MPI_REQUEST_NULL;
   if (limit_ > 0) MPI_Ibarrier(channel_->comm, &all_here);
   until(
-      fmt::format("{} ({} of all ranks)", operation, ++collectives_),
+      fmt::format("{} ({} of all ranks)", operation, collectives_),
       [&] {
         int done = 0;
         MPI_Test(&all_here, &done, MPI_STATUS_IGNORE);
         return done != 0;
       },
       nullptr);
+  return ticket;
 }
 
 void Meeting::until(const std::string& place, const std::function<bool()>& done,
@@ -104,19 +128,18 @@ void Meeting::until(const std::string& place, const std::function<bool()>& done,
     return done();
   };
   auto last = Clock::now();
-  double waited = 0, answers = 0;
+  double waited = 0;
   for (int turn = 0; !turned(); ++turn) {
     if (waited < kBusySeconds)
       std::this_thread::yield();
     else
       std::this_thread::sleep_for(std::chrono::microseconds(waited < 0.01 ? 50 : 1000));
-    const double passed = tick(last);
-    waited += passed;
+    waited += tick(last);
     if (turn % 64 == 0) listen(awaited);
-    if (limit_ <= 0 || waited <= limit_) continue;
+    const double limit = limit_;
+    if (limit <= 0 || waited <= limit - std::min(kAnswerSeconds, limit / 2)) continue;
     say(true, awaited);
-    answers += passed;
-    if (answers > kAnswerSeconds) give_up();
+    if (waited > limit) give_up();
   }
   if (!said_) return;
   said_.reset();
@@ -185,8 +208,9 @@ std::string Meeting::place() const {
 
 /// The ranks that say nothing among those for which this one waits, itself or by way of others; and
 /// `where` the first of them should be.
-std::string Meeting::missing(std::string& where) const {
-  std::vector<bool> silent(heard_.size()), seen(heard_.size());
+std::vector<int> Meeting::missing(std::string& where) const {
+  std::vector<int> silent;
+  std::vector<bool> seen(heard_.size());
   std::vector<int> next = {rank_};
   seen[static_cast<std::size_t>(rank_)] = true;
   const auto follow = [&](int rank, const std::string& waits_in) {
@@ -195,7 +219,7 @@ std::string Meeting::missing(std::string& where) const {
     seen[i] = true;
     if (heard_[i]) return next.push_back(rank);
     if (where.empty()) where = waits_in;
-    silent[i] = true;
+    silent.push_back(rank);
   };
   for (std::size_t at = 0; at < next.size(); ++at) {
     const int rank = next[at];
@@ -207,10 +231,8 @@ std::string Meeting::missing(std::string& where) const {
       for (int other = 0; other < size_; ++other)
         follow(other, waits.place);
   }
-  std::string text;
-  for (int rank = 0; rank < size_; ++rank)
-    if (silent[static_cast<std::size_t>(rank)]) text += (text.empty() ? "" : ", ") + name_of(rank);
-  return text;
+  std::sort(silent.begin(), silent.end());
+  return silent;
 }
 
 /// All that wait, and for whom.
@@ -230,25 +252,46 @@ std::string Meeting::circle() const {
   return text;
 }
 
+/// "within 10 s (three times the usual 'step', at least 'train.silent_limit')".
+std::string Meeting::limit_words() const {
+  return fmt::format(
+      "within {:.3g} s ({})", limit_.load(),
+      times_.learnt()
+          ? fmt::format("three times the usual '{}', at least 'train.silent_limit'", what_)
+          : fmt::format("'train.{}_limit'", what_ == "validation" ? "step" : what_));
+}
+
 void Meeting::give_up() {
   const bool first = std::none_of(heard_.begin(), heard_.begin() + rank_,
                                   [](const auto& waits) { return waits && waits->too_long; });
   // One rank reports; the others give it the time to, and then end the run without it.
   if (!first) std::this_thread::sleep_for(std::chrono::seconds(10));
   std::string where;
-  const std::string ranks = missing(where);
+  std::vector<int> ranks = missing(where);
+  std::unique_lock lock(mutex_);
+  const std::string within = limit_words();
+  lock.unlock();
   if (ranks.empty())
-    log_error(
-        "no rank is missing, but they wait for each other longer than {:g} s ('train.{}_limit'): "
-        "{}; all ranks end, and the same command continues from the newest checkpoint",
-        limit_.load(), what_, circle());
-  else
-    log_error(
-        "{} did not come to {}, within {:g} s ('train.{}_limit'): stopped, lost, or too slow; all "
-        "ranks end, and the same command continues from the newest checkpoint",
-        ranks, where, limit_.load(), what_);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-  std::terminate();  // MPI_Abort does not return
+    end_run(fmt::format("no rank is missing, but they wait for each other longer than {}: {}",
+                        within.substr(std::string_view("within ").size()), circle()),
+            {});
+  std::string names;
+  constexpr std::size_t kMost = 8;
+  for (std::size_t i = 0; i < ranks.size() && i < kMost; ++i)
+    names += (i == 0 ? "" : ", ") + name_of(ranks[i]);
+  if (ranks.size() > kMost) names += fmt::format(" and others (all: {})", rank_words(ranks));
+  end_run(fmt::format("{} did not come to {}, {}: stuck, stopped, lost, or too slow", names, where,
+                      within),
+          std::move(ranks));
+}
+
+void Meeting::end_run(std::string message, std::vector<int> ranks) {
+  std::unique_lock lock(mutex_);
+  const GiveUp give_up = give_up_;
+  lock.unlock();
+  if (give_up) give_up(message, std::move(ranks));
+  log_error("{}", message);
+  std::_Exit(kLostStatus);
 }
 
 /// Where a rank is lost in the middle of a collective, MPI does not say which it is, and the thread
@@ -263,12 +306,12 @@ void Meeting::watch() {
     inside = inside_ && number == number_ ? inside + passed : 0;
     number = number_;
     if (limit_ <= 0 || inside <= limit_ + kAnswerSeconds) continue;
-    log_error(
-        "rank {} on host {} has waited {:g} s within {}: another rank was lost in it, and MPI does "
-        "not report which; all ranks end, and the same command continues from the newest "
-        "checkpoint",
-        rank_, hosts_[static_cast<std::size_t>(rank_)], limit_.load(), place());
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    std::string message = fmt::format(
+        "rank {} on host {} has waited {:.3g} s within {}: another rank was lost in it, and MPI "
+        "does not report which",
+        rank_, hosts_[static_cast<std::size_t>(rank_)], inside, place());
+    lock.unlock();
+    end_run(std::move(message), {});
   }
 }
 

@@ -1,15 +1,15 @@
 // Inside lib/dist only: how a rank waits for the others, and when it gives up.
 //
-// MPI's collectives wait for ever, so one rank that is stopped or lost would hang the run. The
-// ranks meet here before each MPI collective, and wait here for messages of groups. A rank that
-// waits longer than the section's limit tells all others where it waits and for which ranks. Every
-// other rank that waits answers in the same way. A rank that does not answer, and for which some
-// rank waits directly or through others, is missing. The lowest rank that is past its limit names
-// the missing rank and ends the run with status 1. If every rank waits for another, that lowest
-// rank reports where each waits.
-// Time in which this process was stopped does not count, so suspending and resuming a job causes no
-// error. After a moment of polling, a wait sleeps and leaves the processor to others.
-// Thread-safety: the thread that calls MPI; section() may be called from any thread.
+// MPI's collectives wait for ever, so one rank that is stuck would hang the run. The ranks meet
+// here before each MPI collective, and wait here for messages of groups. Near the end of the
+// section's limit (dist/section_times.h) a rank tells all others where it waits and for which
+// ranks. Every other rank that waits answers in the same way. A rank that does not answer, and for
+// which some rank waits directly or through others, is missing. The lowest rank that is past its
+// limit names the missing rank and ends the run (give_up_by). If every rank waits for another, that
+// lowest rank reports where each waits. Ranks that are stopped or lost are found sooner
+// (dist/pulse.h). Time in which this process was stopped does not count, so suspending and resuming
+// a job causes no error. After a moment of polling, a wait sleeps and leaves the processor to
+// others. Thread-safety: the thread that calls MPI; section() may be called from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,6 +27,9 @@
 #include <utility>
 #include <vector>
 
+#include "dist/flight_recorder.h"
+#include "dist/section_times.h"
+
 namespace vfm::dist {
 
 /// The message of a waiting rank to all others.
@@ -39,14 +42,19 @@ struct Waits {
 class Meeting {
  public:
   /// A collective.
-  Meeting(int rank, int size, const std::string& host);
+  Meeting(int rank, int size, const std::string& host, FlightRecorder& recorder);
   /// Every rank must have left its last collective before.
   ~Meeting();
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
-  /// The same as World::section().
+  /// The same as World::section() and World::silent_limit().
   void section(std::string_view what, double limit);
+  void least_limit(double seconds);
+  /// Sets what ends the run: a function of the message and the missing ranks that does not return.
+  using GiveUp = std::function<void(std::string, std::vector<int>)>;
+  void give_up_by(GiveUp give_up);
+  const std::vector<std::string>& hosts() const { return hosts_; }
 
   /// Calls `done` again and again, and returns when it returns true. `place` says in messages where
   /// this rank waits. `awaited` returns the ranks that it waits for; null: all ranks.
@@ -59,33 +67,41 @@ class Meeting {
 
   /// Waits until all ranks are here, then runs one blocking MPI call. Returns its result.
   template <class Call>
-  int then(const char* operation, Call&& call) {
-    come(operation);
+  int then(const std::string& operation, Call&& call) {
+    const FlightRecorder::Ticket ticket = come(operation);
     inside_ = true;
     const int code = call();
     inside_ = false;
+    recorder_.end(ticket);
     return code;
   }
 
  private:
-  void come(const char* operation);
+  FlightRecorder::Ticket come(const std::string& operation);
   void listen(const std::function<std::vector<int>()>& awaited);
   void say(bool too_long, const std::function<std::vector<int>()>& awaited);
   void send(std::string message);
   std::string place() const;
-  std::string missing(std::string& where) const;
+  std::vector<int> missing(std::string& where) const;
   std::string circle() const;
+  std::string limit_words() const;
   [[noreturn]] void give_up();
+  [[noreturn]] void end_run(std::string message, std::vector<int> ranks);
   void watch();
 
   const int rank_, size_;
+  FlightRecorder& recorder_;
+  const int recorded_as_;  // the number of all ranks there
   std::vector<std::string> hosts_;
   std::function<void()> meanwhile_;
   struct Channel;  // hides MPI's types
   std::unique_ptr<Channel> channel_;
 
-  std::mutex mutex_;  // guards what_, operation_, before_, end_ against the watching thread
+  mutable std::mutex mutex_;  // guards what_ .. give_up_, and end_, against the watching thread
   std::string what_;
+  SectionTimes times_;
+  double least_ = 10;
+  GiveUp give_up_;
   std::string operation_ = "MPI_Init";
   std::string before_;  // the operation before `operation_`
   std::atomic<double> limit_{0};

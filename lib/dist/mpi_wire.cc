@@ -8,6 +8,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "dist/group.h"
 
 namespace vfm::dist {
 namespace {
@@ -118,8 +119,13 @@ void check_mpi(int code, std::string_view operation, std::string_view where) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(code, text.data(), &length);
-  fail("{} failed in {}: {}", operation, where,
-       std::string_view(text.data(), static_cast<std::size_t>(length)));
+  const std::string message =
+      vfm::format("{} failed in {}: {}", operation, where,
+                  std::string_view(text.data(), static_cast<std::size_t>(length)));
+  int kind = code;
+  MPI_Error_class(code, &kind);
+  if (kind == MPI_ERR_TRUNCATE) fail("{}", message);  // another size, which is a fault of a program
+  throw ExchangeFailed(message);
 }
 
 std::unique_ptr<Wire> mpi_wire(Meeting& meeting, const std::vector<int>& ranks, int rank) {

@@ -61,18 +61,20 @@ std::string Communicator::text_of(ncclResult_t status, const std::string& place)
 void Communicator::check(ncclResult_t status, const std::string& place) {
   if (status == ncclSuccess) return;
   failed_ = true;
-  fail("{}", text_of(status, place));
+  throw ExchangeFailed(text_of(status, place));
 }
 
 void Communicator::poll(const std::string& place) {
-  if (!given_up_.empty()) fail("{}", given_up_);
+  if (!given_up_.empty()) throw ExchangeFailed(given_up_);
   ncclResult_t status = ncclSuccess;
   check(library().CommGetAsyncError(comm_, &status), place);
   check(status, place);
 }
 
-std::shared_ptr<CUevent_st> Communicator::queued(const std::string& place) {
-  return under_way_.emplace_back(event_on(stream_), place).first;
+std::shared_ptr<CUevent_st> Communicator::queued(const std::string& place,
+                                                 std::function<void()> ended) {
+  under_way_.push_back({event_on(stream_), place, std::move(ended)});
+  return under_way_.back().end;
 }
 
 void Communicator::watch() {
@@ -83,7 +85,8 @@ void Communicator::watch() {
   auto held = lock();
   while (!ended_.wait_for(held, kTurn, [this] { return end_; })) {
     bool went_on = under_way_.empty();
-    while (!under_way_.empty() && cudaEventQuery(under_way_.front().first.get()) == cudaSuccess) {
+    while (!under_way_.empty() && cudaEventQuery(under_way_.front().end.get()) == cudaSuccess) {
+      under_way_.front().ended();
       under_way_.pop_front();
       went_on = true;
     }
@@ -93,18 +96,19 @@ void Communicator::watch() {
     ncclResult_t status = ncclSuccess;
     if (!under_way_.empty() && library().CommGetAsyncError(comm_, &status) == ncclSuccess &&
         status != ncclSuccess && status != ncclInProgress)
-      return give_up(text_of(status, under_way_.front().second));
+      return give_up(text_of(status, under_way_.front().place));
     const double limit = section_->limit;
     if (limit > 0 && waited.count() >= limit)
       return give_up(
           vfm::format("{}: not done for {} s: a rank of the group is silent, or has failed ({})",
-                      under_way_.front().second, limit, where_));
+                      under_way_.front().place, limit, where_));
   }
 }
 
 /// Lets the GPU go on; the next call throws. Under the lock.
 void Communicator::give_up(std::string why) {
   given_up_ = std::move(why);
+  if (section_->lost) section_->lost(given_up_);
   log_error("{}", given_up_);
   library().CommAbort(comm_);
 }

@@ -11,11 +11,11 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "dist/device_carrier.h"
 #include "dist/nccl_library_cuda.h"
@@ -45,8 +45,9 @@ class Communicator {
   void check(ncclResult_t status, const std::string& place);
   /// Throws Error if earlier work has failed on this rank or another. Call it with the lock held.
   void poll(const std::string& place);
-  /// Registers the work queued last and returns the event of its end. Call it with the lock held.
-  std::shared_ptr<CUevent_st> queued(const std::string& place);
+  /// Registers the work queued last and returns the event of its end, after which `ended` is
+  /// called. Call it with the lock held.
+  std::shared_ptr<CUevent_st> queued(const std::string& place, std::function<void()> ended);
 
  private:
   std::string text_of(ncclResult_t status, const std::string& place) const;
@@ -61,7 +62,12 @@ class Communicator {
   bool failed_ = false;
 
   std::mutex mutex_;
-  std::deque<std::pair<std::shared_ptr<CUevent_st>, std::string>> under_way_;
+  struct Queued {
+    std::shared_ptr<CUevent_st> end;
+    std::string place;
+    std::function<void()> ended;
+  };
+  std::deque<Queued> under_way_;
   std::string given_up_;  // why the communicator was aborted; empty: it was not
   bool end_ = false;
   std::condition_variable ended_;

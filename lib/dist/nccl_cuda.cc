@@ -233,11 +233,11 @@ class Queueing {
 class NcclPending final : public Pending {
  public:
   NcclPending(std::shared_ptr<Communicator> communicator, const Call& call, std::string place,
-              Tensor staging)
+              Tensor staging, std::function<void()> ended)
       : communicator_(std::move(communicator)),
         place_(std::move(place)),
         kept_{call.in, call.out, std::move(staging)},
-        done_(communicator_->queued(place_)) {}
+        done_(communicator_->queued(place_, std::move(ended))) {}
   ~NcclPending() override {
     // Memory is reused in the order of the compute stream.
     if (!kept_.empty()) cudaStreamWaitEvent(compute_stream(), done_.get(), 0);
@@ -272,7 +272,8 @@ class NcclCarrier final : public DeviceCarrier {
   NcclCarrier(std::shared_ptr<Communicator> communicator, bool ordered)
       : communicator_(std::move(communicator)), ordered_(ordered) {}
 
-  std::unique_ptr<Pending> start(const Call& call, const std::string& place) override {
+  std::unique_ptr<Pending> start(const Call& call, const std::string& place,
+                                 std::function<void()> ended) override {
     refuse_recording("exchange tensors with other ranks");
     const auto held = communicator_->lock();
     communicator_->poll(place);
@@ -280,7 +281,8 @@ class NcclCarrier final : public DeviceCarrier {
     check_gpu(cudaStreamWaitEvent(communicator_->stream(), begin.get(), 0),
               "wait for what is computed");
     Tensor staging = Queueing(*communicator_, call, place, ordered_).queue();
-    return std::make_unique<NcclPending>(communicator_, call, place, std::move(staging));
+    return std::make_unique<NcclPending>(communicator_, call, place, std::move(staging),
+                                         std::move(ended));
   }
 
  private:

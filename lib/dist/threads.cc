@@ -81,8 +81,8 @@ class ThreadWire final : public Wire {
 
 class ThreadEngine final : public CallingEngine {
  public:
-  ThreadEngine(Traffic& traffic, ThreadHall& hall, int rank)
-      : CallingEngine(traffic), hall_(hall), rank_(rank) {}
+  ThreadEngine(Traffic& traffic, FlightRecorder& recorder, ThreadHall& hall, int rank)
+      : CallingEngine(traffic, recorder), hall_(hall), rank_(rank) {}
   /// The caller's memory may be gone at once, so the others must not reach for it any more.
   void drop(const std::shared_ptr<Running>& running) override {
     hall_.fail_all(rank_, "it left " + running->what().place + " unfinished");
@@ -102,6 +102,7 @@ class ThreadEngine final : public CallingEngine {
 class ThreadWorld final : public World {
  public:
   ThreadWorld(ThreadHall& hall, int rank, int size) : hall_(hall), rank_(rank), size_(size) {
+    recorder().name(rank, fmt::format("thread {}", rank));
     std::vector<int> ranks(static_cast<std::size_t>(size));
     std::iota(ranks.begin(), ranks.end(), 0);
     all_ = group("world", std::move(ranks));
@@ -146,7 +147,7 @@ class ThreadWorld final : public World {
  private:
   ThreadHall& hall_;
   const int rank_, size_;
-  ThreadEngine engine_{traffic(), hall_, rank_};
+  ThreadEngine engine_{traffic(), recorder(), hall_, rank_};
   std::int64_t groups_ = 0;
   std::unique_ptr<Group> all_;
 };

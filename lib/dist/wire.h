@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "dist/flight_recorder.h"
 #include "dist/traffic.h"
 
 namespace vfm::dist {
@@ -102,7 +103,7 @@ class UnderWay {
 /// The operations of all groups of one rank. While the rank waits for one, all make progress.
 class Engine {
  public:
-  explicit Engine(Traffic& traffic) : traffic_(traffic) {}
+  Engine(Traffic& traffic, FlightRecorder& recorder) : traffic_(traffic), recorder_(recorder) {}
   virtual ~Engine() = default;
 
   virtual void start(const std::shared_ptr<Running>& running) = 0;
@@ -111,6 +112,7 @@ class Engine {
   /// Says that the caller no longer needs an unfinished operation.
   virtual void drop(const std::shared_ptr<Running>& running) = 0;
   Traffic& traffic() { return traffic_; }
+  FlightRecorder& recorder() { return recorder_; }
 
   /// How often the rank has waited for operations on Device::meta, which are only counted.
   std::int64_t counted_waits = 0;
@@ -120,6 +122,7 @@ class Engine {
 
  private:
   Traffic& traffic_;
+  FlightRecorder& recorder_;
   const std::thread::id thread_ = std::this_thread::get_id();
 };
 

@@ -15,6 +15,8 @@
 #include "base/log.h"
 #include "dist/device_carrier.h"
 #include "dist/message_group.h"
+#include "io/file.h"
+#include "io/folder.h"
 #include "tensor/device.h"
 
 namespace vfm::dist {
@@ -62,7 +64,7 @@ class SelfWorld final : public World {
     if (size_ > 1) fail("{}: the other {} ranks are not there", operation, size_ - 1);
   }
   const int rank_, size_;
-  SelfEngine engine_{traffic()};
+  SelfEngine engine_{traffic(), recorder()};
 };
 
 /// Why the ranks' tensors cannot go from GPU to GPU; empty: they can.
@@ -78,7 +80,8 @@ std::string why_by_host(std::span<const RankDevice> ranks) {
 
 World::World() : section_(std::make_shared<Section>()) {}
 
-void World::section(std::string_view, double limit) {
+void World::section(std::string_view what, double limit) {
+  recorder_.section(what);
   section_->limit = limit;
 }
 
@@ -89,6 +92,13 @@ Group& World::all() {
     world_ = group("world", std::move(ranks));
   }
   return *world_;
+}
+
+void World::record_to(const std::string& folder) {
+  if (rank() != 0) return;
+  for (const io::FolderEntry& entry : io::entries(folder))
+    if (entry.name == "run.json" || entry.name.starts_with("rank-"))
+      io::remove_file(io::join_path(folder, entry.name));
 }
 
 void World::use_device(Device device, bool ordered) {

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dist/flight_recorder.h"
 #include "dist/group.h"
 #include "dist/traffic.h"
 #include "tensor/tensor.h"
@@ -39,8 +40,17 @@ class World {
 
   /// Says what the ranks do from now on ("setup", "step" or "checkpoint"), and how many seconds a
   /// rank waits for the others; 0: for ever. If a rank does not come to a collective in that time,
-  /// it is named with its host, and every process ends with status 1. A world of one never waits.
+  /// it is named with its host, and every process ends with status 5. The time becomes shorter
+  /// where it is known how long a "step" takes (dist/section_times.h). A world of one never waits.
   virtual void section(std::string_view what, double limit);
+  /// Sets within how many seconds a rank is named whose process is stopped or gone, or whose host
+  /// or link is down, and the least limit that is learnt of sections; 0: neither. Without this
+  /// call 10.
+  virtual void silent_limit(double) {}
+  /// Sets the folder of the flight records (dist/flight_recorder.h), which are written if the run
+  /// dies. Call it on all ranks. Records of an earlier run are removed.
+  virtual void record_to(const std::string& folder);
+  FlightRecorder& recorder() { return recorder_; }
 
   /// A collective. Every rank gives the ranks of its own group, ascending and including itself; two
   /// groups have no rank in common. `axis` names the group in errors and in traffic(), and must be
@@ -70,13 +80,18 @@ class World {
   /// Ends every process of the world, for when one rank failed and the others would wait for it for
   /// ever. Does not return. In a world of one, throw instead.
   [[noreturn]] virtual void end_all(int status) = 0;
+  /// Returns after `seconds`, or never if the run ends because another rank was lost: an error of
+  /// this rank may come from that, and need not be told then.
+  virtual void await_end(double) {}
 
  protected:
   /// Gives a new group the carrier that use_device() chose. A collective of the group.
   void equip(MessageGroup& group);
+  Section& current_section() { return *section_; }
 
  private:
   Traffic traffic_;
+  FlightRecorder recorder_;
   std::unique_ptr<Group> world_;  // what all() has made
   const std::shared_ptr<Section> section_;
   std::optional<bool> nccl_sums_;  // empty: no NCCL; else whether its sums are ordered

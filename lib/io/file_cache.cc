@@ -271,12 +271,12 @@ CopyFolder::CopyFolder(std::string folder, std::uint64_t most_bytes)
     fail_output(errno, "cannot write '{}'", ledger.path());
 }
 
-void CopyFolder::make_room(std::uint64_t bytes) const {
+void CopyFolder::make_room(std::uint64_t bytes, std::uint64_t there) const {
   const File ledger = open_cache_file(join_path(folder_, kLedger));
   wait_for_lock(ledger.fd());
   std::uint64_t sum = 0;
   if (::pread(ledger.fd(), &sum, sizeof sum, 0) != sizeof sum) sum = most_;
-  sum = sum > most_ || bytes > most_ - sum ? remove_oldest(bytes) : sum + bytes;
+  sum = sum > most_ || bytes > most_ - sum ? remove_oldest(bytes - there) : sum + bytes;
   if (::pwrite(ledger.fd(), &sum, sizeof sum, 0) != sizeof sum)
     fail_output(errno, "cannot write '{}'", ledger.path());
 }
@@ -330,7 +330,7 @@ File CopyFolder::copy(const std::string& name, std::uint64_t bytes,
   try {
     if (::ftruncate(file.fd(), static_cast<off_t>(bytes)) != 0)
       fail_output(errno, "cannot write '{}'", temporary);
-    make_room(bytes);
+    make_room(bytes, bytes);  // the temporary file has its whole size
     fill(file);
     const off_t written = ::lseek(file.fd(), 0, SEEK_CUR);
     if (written != static_cast<off_t>(bytes))

@@ -62,9 +62,9 @@ class CopyFolder {
   /// the copy wait meanwhile. Throws what `fill` throws, and Stopped.
   File copy(const std::string& name, std::uint64_t bytes,
             const std::function<void(File&)>& fill) const;
-  /// Counts bytes that will be written to a file of blocks, and removes what was used least
-  /// recently if there are too many.
-  void make_room(std::uint64_t bytes) const;
+  /// Counts bytes that will be written to files which have `there` bytes of them already, and
+  /// removes what was used least recently if there are too many.
+  void make_room(std::uint64_t bytes, std::uint64_t there = 0) const;
   const std::string& folder() const { return folder_; }
   std::uint64_t most_bytes() const { return most_; }
 

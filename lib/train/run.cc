@@ -242,6 +242,7 @@ void Run::open() {
     held_.emplace(options_.out);
     models::remove_unfinished_checkpoints(options_.out);
   }
+  world_.record_to(io::join_path(options_.out, "flight"));
   if (!options_.force) {
     copies_ = snapshot_files(options_.out);
     newest_ = newest_good_checkpoint(world_, options_.out, copies_);
@@ -403,6 +404,7 @@ void Run::log(const StepResult& result) {
 
 /// Of the averaged weights. A collective.
 void Run::validate() {
+  world_.section("validation", recipe_.train.step_limit);
   trainer_->swap_ema();
   Json record = {{"step", trainer_->state().step}};
   record.update(validation_->run(trainer_->objective(), trainer_->parallel()));

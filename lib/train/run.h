@@ -6,6 +6,7 @@
 //   RUN/checkpoints/step-*              train/checkpoint/checkpoint.h
 //   RUN/errors.jsonl                    samples that could not be read, if any
 //   RUN/stop                            asks it to save and end (train/stop_file.h)
+//   RUN/flight/                         last collectives of a run that died (dist/why.h)
 // Thread-safety: one thread; every rank of the world calls run().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

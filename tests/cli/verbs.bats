@@ -66,7 +66,7 @@ setup() {
     for command in "${commands[@]}"; do two_screens "$command"; done
     count=$((count + ${#commands[@]}))
   done
-  [ "$count" -eq 31 ]
+  [ "$count" -eq 32 ]
 }
 
 # two_screens COMMAND: whether its help has everyday options on two screens, and --help-all all of them.

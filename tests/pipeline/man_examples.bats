@@ -79,10 +79,11 @@ prepare() {
 }
 @test "vfm-pack-plan(1)" { run_page vfm-pack-plan.1; }
 # bats test_tags=night
-@test "vfm-train(1), vfm-train-export(1) and vfm-train-recipe(1)" {
+@test "vfm-train(1), vfm-train-export(1), vfm-train-recipe(1) and vfm-train-why(1)" {
   run_page vfm-train.1
   run_page vfm-train-export.1
   run_page vfm-train-recipe.1
+  run_page vfm-train-why.1
 }
 # bats test_tags=night
 @test "vfm-train-check(1)" {

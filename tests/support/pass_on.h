@@ -50,6 +50,8 @@ class PassingWorld : public dist::World {
   int local_size() const override { return world_.local_size(); }
   int least_local_size() const override { return world_.least_local_size(); }
   void section(std::string_view what, double limit) override { world_.section(what, limit); }
+  void silent_limit(double seconds) override { world_.silent_limit(seconds); }
+  void record_to(const std::string& folder) override { world_.record_to(folder); }
   void all_reduce_sum(std::span<float> values) override { world_.all_reduce_sum(values); }
   void all_reduce_sum(std::span<double> values) override { world_.all_reduce_sum(values); }
   void broadcast(std::span<std::byte> bytes) override { world_.broadcast(bytes); }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "base/stop.h"
@@ -20,45 +24,102 @@ constexpr std::uint64_t kFirstChunk = std::uint64_t{512} << 10;
 constexpr std::uint64_t kLargestChunk = std::uint64_t{8} << 20;
 constexpr std::uint64_t kSmallJump = std::uint64_t{256} << 10;
 
+constexpr std::size_t kWorthWaking = std::size_t{256} << 10;
+constexpr std::size_t kKeptMemory = 2;  // chunks
+
 }  // namespace
+
+/// Memory of chunks that were read, for later chunks. New memory costs the system as much time as
+/// the bytes do.
+class ChunkMemory {
+ public:
+  struct Piece {
+    std::unique_ptr<char[]> bytes;
+    std::size_t size = 0;
+  };
+
+  Piece take(std::size_t size) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = std::find_if(free_.begin(), free_.end(),
+                                      [&](const Piece& each) { return each.size >= size; });
+      if (found != free_.end()) {
+        Piece piece = std::move(*found);
+        free_.erase(found);
+        return piece;
+      }
+    }
+    return {std::make_unique_for_overwrite<char[]>(size), size};
+  }
+  void give(Piece piece) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(piece));
+    if (free_.size() <= kKeptMemory) return;
+    free_.erase(std::min_element(free_.begin(), free_.end(),
+                                 [](const Piece& x, const Piece& y) { return x.size < y.size; }));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Piece> free_;
+};
 
 /// Bytes that one request brings. The request owns it too, so that nobody waits for a request whose
 /// bytes are no longer wanted.
 struct AheadChunk {
-  std::uint64_t begin = 0;
-  std::vector<char> bytes;
+  AheadChunk(std::uint64_t from, std::size_t count, std::shared_ptr<ChunkMemory> of)
+      : begin(from), size(count), memory(std::move(of)), piece(memory->take(count)) {}
+  ~AheadChunk() { memory->give(std::move(piece)); }
+  AheadChunk(const AheadChunk&) = delete;
+  AheadChunk& operator=(const AheadChunk&) = delete;
+
+  const std::uint64_t begin;
+  const std::size_t size;
+  const std::shared_ptr<ChunkMemory> memory;
+  ChunkMemory::Piece piece;
   std::atomic<bool> cancelled{false};
   std::shared_ptr<Errand> errand;
-  std::mutex mutex;  // guards the members below
+  std::atomic<std::size_t> filled{0};
+  std::atomic<std::size_t> wanted{SIZE_MAX};  // the reader wakes when so many are filled
+  std::mutex mutex;                           // guards the members below
   std::condition_variable changed;
-  std::size_t filled = 0;
   bool finished = false;  // The request no longer touches the bytes.
   std::exception_ptr error;
 
-  std::uint64_t end() const { return begin + bytes.size(); }
-  /// Waits until more than `count` bytes are there. Returns their number. Throws the error of the
-  /// request, and Stopped.
-  std::size_t await(std::size_t count, const std::function<void()>& waiting) {
+  const char* bytes() const { return piece.bytes.get(); }
+  std::uint64_t end() const { return begin + size; }
+  /// Waits until `more` bytes after the first `count` are there, or many, or some after a while.
+  /// Returns the number of all. Throws the error of the request, and Stopped.
+  std::size_t await(std::size_t count, std::size_t more, const std::function<void()>& waiting) {
+    const std::size_t target = std::min(size, count + std::min(more, kWorthWaking));
+    if (const std::size_t there = filled; there >= target) return there;
     std::unique_lock lock(mutex);
-    while (filled <= count && !finished) {
+    wanted = target;
+    while (filled < target && !finished) {
       changed.wait_for(lock, std::chrono::milliseconds(100));
+      if (filled >= target || finished) break;
       lock.unlock();
       check_stop();
       if (waiting) waiting();
       errand->run_here();  // All threads for requests may wait in this way.
       lock.lock();
+      if (filled > count) break;
     }
-    if (filled <= count) std::rethrow_exception(error);
-    return filled;
+    wanted = SIZE_MAX;
+    const std::size_t there = filled;
+    if (there <= count) std::rethrow_exception(error);
+    return there;
   }
   void read(const RemoteObject& object) {
     try {
       object.fetch(
-          begin, bytes.size(),
+          begin, size,
           [this](std::span<const char> some) {
-            std::memcpy(bytes.data() + filled, some.data(), some.size());
+            const std::size_t before = filled.load(std::memory_order_relaxed);
+            std::memcpy(piece.bytes.get() + before, some.data(), some.size());
+            filled = before + some.size();
+            if (before + some.size() < wanted) return;
             const std::lock_guard lock(mutex);
-            filled += some.size();
             changed.notify_all();
           },
           &cancelled);
@@ -87,9 +148,9 @@ class AheadChunks {
     go_to(position);
     ask(position);
     AheadChunk& front = *chunks_.front();
-    const std::size_t filled = front.await(position - front.begin, waiting_);
-    const std::size_t count = std::min<std::size_t>(size, front.begin + filled - position);
-    std::memcpy(out, front.bytes.data() + (position - front.begin), count);
+    const auto at = static_cast<std::size_t>(position - front.begin);
+    const std::size_t count = std::min(size, front.await(at, size, waiting_) - at);
+    std::memcpy(out, front.bytes() + at, count);
     in_order_ += count;
     return count;
   }
@@ -113,11 +174,8 @@ class AheadChunks {
     const std::uint64_t size = object_->size();
     while (asked_ < size && (chunks_.empty() || asked_ <= position ||
                              asked_ - position + std::min(chunk, size - asked_) <= window)) {
-      auto next = std::make_shared<AheadChunk>();
-      next->begin = asked_;
-      next->bytes = std::move(free_);
-      free_ = {};
-      next->bytes.resize(std::min(chunk, size - asked_));
+      auto next = std::make_shared<AheadChunk>(
+          asked_, static_cast<std::size_t>(std::min(chunk, size - asked_)), memory_);
       next->errand = Errand::start([object = object_, &to = *next, weak = std::weak_ptr(next)] {
         if (const auto kept = weak.lock()) to.read(*object);
       });
@@ -129,12 +187,7 @@ class AheadChunks {
   }
 
   void drop_front() {
-    AheadChunk& front = *chunks_.front();
-    front.cancelled = true;
-    {
-      const std::lock_guard lock(front.mutex);
-      if (front.finished) free_ = std::move(front.bytes);  // The next chunk uses this memory.
-    }
+    chunks_.front()->cancelled = true;
     chunks_.pop_front();
   }
   void clear() {
@@ -146,7 +199,7 @@ class AheadChunks {
   const std::uint64_t ahead_;
   const std::function<void()>& waiting_;
   std::deque<std::shared_ptr<AheadChunk>> chunks_;
-  std::vector<char> free_;
+  const std::shared_ptr<ChunkMemory> memory_ = std::make_shared<ChunkMemory>();
   std::uint64_t asked_ = 0, in_order_ = 0;
 };
 

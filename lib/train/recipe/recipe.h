@@ -96,6 +96,7 @@ struct TrainRecipe {
   double skip_spikes = 0;
   /// Seconds that a rank waits for others before the run ends (dist/world.h); 0: without limit.
   double setup_limit = 1800, step_limit = 600, checkpoint_limit = 1800;
+  double silent_limit = 10;  ///< seconds until a silent rank ends the run; 0: never
   /// Peak of one rank's hardware, for MFU in timing.jsonl. 0: that of a known GPU, else no MFU.
   double peak_tflops = 0;
 };

@@ -82,6 +82,7 @@ std::vector<Field> fields_of(Recipe& r) {
   list.number("setup_limit", r.train.setup_limit, at_least(0)).may_change();
   list.number("step_limit", r.train.step_limit, at_least(0)).may_change();
   list.number("checkpoint_limit", r.train.checkpoint_limit, at_least(0)).may_change();
+  list.number("silent_limit", r.train.silent_limit, at_least(0)).may_change();
   list.number("peak_tflops", r.train.peak_tflops, at_least(0)).may_change();
   return list.fields;
 }

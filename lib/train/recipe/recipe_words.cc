@@ -266,6 +266,11 @@ constexpr ConstantWords kWords[] = {
     {"train.step_limit", "seconds", "As _train.setup_limit_, for steps and validations."},
     {"train.checkpoint_limit", "seconds",
      "As _train.setup_limit_, for checkpoints and the report."},
+    {"train.silent_limit", "seconds",
+     "How long a rank may be silent: its process was stopped, or its host or link is down. After "
+     "this time a message names it, and the run ends with status 5. Also the least wait for a rank "
+     "that is late: after a few steps the limit of a step is three times the usual step, within "
+     "_train.silent_limit_ and _train.step_limit_. 0: neither."},
     {"train.peak_tflops", "TFLOP/s",
      "Peak of a rank's hardware, for _mfu_. 0: as in the data sheet of a known GPU, otherwise "
      "no _mfu_."},

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/state/replicas.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -55,22 +58,25 @@ Copies copies_of(std::span<const NetworkState> networks) {
   return copies;
 }
 
+/// Of pieces, so that several threads hash a large tensor.
 std::string tensor_hash(const Tensor& tensor) {
+  constexpr std::size_t kPiece = std::size_t{4} << 20;
   const Tensor here = tensor.to(Device::cpu);
-  return Hasher().update(here.raw(), here.bytes()).hex64();
-}
-
-std::vector<std::string> hashes_of(const std::vector<Copy>& copies) {
-  std::vector<std::string> hashes(copies.size());
-  const auto count = static_cast<std::int64_t>(copies.size());
+  const std::string_view bytes(here.data<const char>(), here.bytes());
+  std::vector<std::string> pieces(bytes.size() / kPiece + 1);
+  const auto count = static_cast<std::int64_t>(pieces.size());
 #pragma omp parallel for schedule(dynamic)
   for (std::int64_t i = 0; i < count; ++i) {
     const auto index = static_cast<std::size_t>(i);
-    if (copies[index].tensor.device() == Device::cpu)
-      hashes[index] = tensor_hash(copies[index].tensor);
+    pieces[index] = Hasher().update(bytes.substr(index * kPiece, kPiece)).hex64();
   }
-  for (std::size_t i = 0; i < copies.size(); ++i)  // what a GPU refuses is thrown
-    if (hashes[i].empty()) hashes[i] = tensor_hash(copies[i].tensor);
+  return hash_hex(fmt::format("{}", fmt::join(pieces, "")));
+}
+
+std::vector<std::string> hashes_of(const std::vector<Copy>& copies) {
+  std::vector<std::string> hashes;
+  for (const Copy& copy : copies)
+    hashes.push_back(tensor_hash(copy.tensor));
   return hashes;
 }
 

@@ -28,6 +28,9 @@ bats_require_minimum_version 1.5.0
   jq -e '.ranks == 4 and .layout == {"tp": 2, "cp": 1, "dp": 2} and (.sent_bytes_per_step.tp > 0)
     and (.memory_bytes | .construction <= .total and .load > 0 and .save > 0)' four
   jq -se '.[0].memory_bytes.weights < .[1].memory_bytes.weights and .[0].checkpoint_bytes == .[1].checkpoint_bytes' four out
+  # Four files, for one rank or four.
+  jq -se '.[0].memory_bytes.snapshot * 4 == .[1].memory_bytes.snapshot and .[1].memory_bytes.snapshot == .[1].checkpoint_bytes' four out
+  grep -Eq '^snapshot per rank +[0-9.]+ [KM]iB of the host' err
   train run train.steps=1 >/dev/null
   bytes=$(stat -c %s run/checkpoints/step-00000001/model/diffusion_pytorch_model.safetensors)
   parameters=$(jq .parameters out)

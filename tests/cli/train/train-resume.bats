@@ -12,9 +12,10 @@ load tiny_runs
   # A checkpoint is being written at any time; what memory still has of the newest one is read from there.
   settings=(train.checkpoint_every=1 train.log_every=1 schedule.shape=constant)
   for ((; kills > 0; --kills)); do
-    "${TRAIN[@]}" parts -v "${settings[@]}" train.steps=100000 >/dev/null 2>>words 3>&- &
+    "${TRAIN[@]}" parts -v "${settings[@]}" train.steps=100000 >out 2>>words 3>&- &
     pid=$!
-    sleep "0.$((RANDOM % 25 + 10))"
+    ((kills % 4 == 0)) || until grep -q '"kind":"checkpoint"' out; do kill -0 "$pid" && sleep 0.02; done
+    sleep "0.$(printf %03d $((RANDOM % 200)))"
     kill -KILL "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
   done

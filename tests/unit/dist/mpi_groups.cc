@@ -5,6 +5,8 @@
 //   beside      messages and sums go on while all ranks do something else
 //   silent      rank 3 stops: the others end within the limit of 2 s and name it
 //   absent      rank 3 leaves out one collective of its tp group: both calls are named
+//   stuck       rank 3 does not come out of a step after some quick ones, while it lives: it is
+//               named after 3 s, which is far less than the limit of a step
 //   longer      rank 3 sends more than rank 2 awaits
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -90,10 +92,26 @@ void differently(World& world, const std::function<void(Group& tp)>& act) {
   }
 }
 
+void stuck(World& world) {
+  const Mesh mesh(world, square());
+  world.silent_limit(3);
+  world.record_to("flight");
+  Tensor values = Tensor::zeros({1000});
+  for (int step = 1; step < 1000; ++step) {
+    world.section("step", 600);
+    mesh.group(Axes::tp).all_reduce(values).wait();
+    if (step == 12 && world.rank() == 3)
+      for (;;)
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+    mesh.group(Axes::cp).all_reduce(values).wait();
+  }
+}
+
 void silent(World& world) {
   differently(world, [](Group&) { std::raise(SIGSTOP); });
 }
 void absent(World& world) {
+  world.record_to("flight");
   differently(world, [](Group&) {});
 }
 void longer(World& world) {
@@ -110,8 +128,8 @@ int main(int, char** arguments) {
       },
       LogLevel::error);
   const std::map<std::string, void (*)(World&)> cases = {
-      {"operations", operations}, {"large", large},   {"beside", beside},
-      {"silent", silent},         {"absent", absent}, {"longer", longer}};
+      {"operations", operations}, {"large", large}, {"beside", beside}, {"silent", silent},
+      {"absent", absent},         {"stuck", stuck}, {"longer", longer}};
   const auto world = mpi_world();
   try {
     cases.at(arguments[1])(*world);

@@ -58,15 +58,14 @@ bool has_memory_folder() {
 
 TEST_CASE("a checkpoint that is written beside steps has the bytes of one that they wait for") {
   const TemporaryFolder folder;
-  for (const dist::Layout& layout :
-       {layout_of(1, 1, 1), layout_of(3, 1, 1), layout_of(2, 2, 1), layout_of(2, 1, 2)}) {
+  for (const dist::Layout& layout : {layout_of(1, 1, 1), layout_of(3, 1, 1), layout_of(2, 1, 2)}) {
     CAPTURE(to_string(layout));
     const auto write = [&](const char* name, SaveLimits limits, const std::string& memory) {
       const std::string run = folder / name;
       fs::remove_all(run);
       on_mesh(layout, [&](const dist::Mesh& mesh) {
         const SavedState state(5, mesh.group(dist::Axes::tp));
-        limits.file_bytes = 600, limits.piece_bytes = 64;
+        limits.file_bytes = 4000, limits.piece_bytes = 64;
         CheckpointSaver saver(mesh, run, limits, memory);
         saver.begin(state.checkpoint(3));
         overwrite(state);
