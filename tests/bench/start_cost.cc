@@ -62,13 +62,6 @@ extern "C" int open(const char* path, int flags, ...) {
   va_end(list);
   return count_and_open(path, flags, mode);
 }
-extern "C" int open64(const char* path, int flags, ...) {
-  std::va_list list;
-  va_start(list, flags);
-  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(list, mode_t) : 0;
-  va_end(list);
-  return count_and_open(path, flags, mode);
-}
 void* operator new(std::size_t bytes) {
   return take(bytes);
 }

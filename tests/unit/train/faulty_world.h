@@ -245,7 +245,7 @@ class FaultyWorld final : public PassingWorld {
   }
 
  private:
-  static constexpr std::size_t kResults = 7;
+  static constexpr std::size_t kResults = 12;
   const Fault fault_;
 };
 
