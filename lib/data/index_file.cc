@@ -7,6 +7,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "base/full_disk.h"
 #include "base/json.h"
 #include "base/stop.h"
+#include "data/given_texts.h"
 #include "io/file.h"
 #include "io/remote/remote_file.h"
 #include "shard/name_table.h"
@@ -85,14 +87,15 @@ std::uint64_t count_lines(const io::MappedFile& file) {
   return lines;
 }
 
-/// Calls use(entry, place) with that of each line, and where it begins.
+/// Calls use(entry, place) with that of each line, and where it begins. Of a mapped `file` what was
+/// read is released.
 template <class Use>
-void for_each_line(const io::MappedFile& file, const Use& use) {
-  const std::string_view text = file.text();
+void for_each_line(const std::string& path, std::string_view text, const io::MappedFile* file,
+                   const Use& use) {
   std::size_t at = 0, released = 0;
   for (std::size_t number = 1; at < text.size(); ++number) {
     const std::size_t end = text.find('\n', at);
-    const auto what = [&] { return fmt::format("line {} of '{}'", number, file.path()); };
+    const auto what = [&] { return fmt::format("line {} of '{}'", number, path); };
     if (end == std::string_view::npos) fail("{} has no end: the file is cut short", what());
     const std::string_view line = text.substr(at, end - at);
     // The name is made where it is needed: it takes as long as a line.
@@ -106,7 +109,8 @@ void for_each_line(const io::MappedFile& file, const Use& use) {
     at = end + 1;
     if (at - released < std::size_t{16} << 20) continue;
     check_stop();
-    file.release(std::as_bytes(std::span(text)).subspan(released, at - released));
+    if (file != nullptr)
+      file->release(std::as_bytes(std::span(text)).subspan(released, at - released));
     released = at;
   }
 }
@@ -242,14 +246,20 @@ std::uint64_t check_of_tables(LatentIndexHeader header, std::span<const std::byt
 void make_index(const std::string& list, io::AtomicFile& file, const Json& info) {
   const io::MappedFile lines(list);
   IndexWriter writer(file, count_lines(lines), info);
-  for_each_line(lines, [&](const Entry& entry, std::uint64_t at) { writer.add(entry, at); });
+  for_each_line(list, lines.text(), &lines,
+                [&](const Entry& entry, std::uint64_t at) { writer.add(entry, at); });
   writer.finish(list);
 }
 
 std::vector<Entry> read_list(const std::string& list) {
   std::vector<Entry> entries;
-  for_each_line(io::MappedFile(list),
-                [&](Entry& entry, std::uint64_t) { entries.push_back(std::move(entry)); });
+  const auto add = [&](Entry& entry, std::uint64_t) { entries.push_back(std::move(entry)); };
+  if (const std::optional<std::string>* const given = GivenTexts::find(list); given && *given) {
+    for_each_line(list, **given, nullptr, add);
+  } else {
+    const io::MappedFile file(list);
+    for_each_line(list, file.text(), &file, add);
+  }
   return entries;
 }
 

@@ -102,10 +102,16 @@ std::unique_ptr<SampleIndex> map_index(const std::string& path, const std::strin
 /// True if map_index() would take the index.bin `path`.
 bool index_fits(const std::string& path, const std::string& list, const Json& info);
 
-/// The index of a split's folder. Maps index.bin if it is there and fits. Otherwise it reads an
-/// index.jsonl of up to 16 MiB into memory. For a longer one it makes index.bin; other programs
-/// that need it wait for the first. If index.bin cannot be written, it reads an index.jsonl of up
-/// to 256 MiB into memory, and refuses a longer one with Error.
+/// Most bytes of an index.jsonl whose samples are listed in memory, and where index.bin cannot be
+/// written.
+inline constexpr std::uint64_t kListInMemory = std::uint64_t{16} << 20;
+inline constexpr std::uint64_t kMostListInMemory = std::uint64_t{256} << 20;
+
+/// The index of a split's folder, of given files (data/given_texts.h) where there are some. Maps
+/// index.bin if it is there and fits. Otherwise it reads an index.jsonl of up to kListInMemory into
+/// memory. For a longer one it makes index.bin; other programs that need it wait for the first. If
+/// index.bin cannot be written, it reads an index.jsonl of up to kMostListInMemory into memory, and
+/// refuses a longer one with Error.
 std::unique_ptr<SampleIndex> open_index(const std::string& folder, const Json& info);
 
 }  // namespace vfm::data

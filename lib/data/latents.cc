@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "data/given_texts.h"
 #include "data/index_file.h"
 #include "data/open_shard.h"
 #include "io/file.h"
@@ -161,12 +162,12 @@ struct LatentSet::State {
 LatentSet::LatentSet(const std::string& directory, const std::string& split)
     : state_(std::make_unique<State>()) {
   const std::string path = io::join_path(directory, "latents.json");
-  if (!io::file_exists(path))
+  if (!exists_or_given(path))
     fail_usage("'{}' is not a folder of latents: it has no latents.json (vfm-pack writes it last)",
                directory);
   state_->folder = io::join_path(directory, split);
   as_usage([&] {
-    state_->info = parse_json(io::read_file(path), "'" + path + "'");
+    state_->info = parse_json(read_or_given(path), "'" + path + "'");
     if (!state_->info.is_object()) fail("'{}' is not a JSON object", path);
     state_->channels = need_integer(state_->info, "channels", "'" + path + "'");
     state_->vocabulary = get_integer(state_->info, "vocabulary").value_or(0);
@@ -174,7 +175,7 @@ LatentSet::LatentSet(const std::string& directory, const std::string& split)
       fail("'vocabulary' of '{}' is {}", path, state_->vocabulary);
     if (const Json encoder = state_->info.value("text_encoder", Json()); encoder.is_object())
       state_->text_width = std::max<std::int64_t>(0, get_integer(encoder, "dim").value_or(0));
-    if (!io::file_exists(io::join_path(state_->folder, "index.jsonl")))
+    if (!exists_or_given(io::join_path(state_->folder, "index.jsonl")))
       fail("'{}' has no split '{}'", directory, split);
     state_->index = open_index(state_->folder, state_->info);
   });

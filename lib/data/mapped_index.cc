@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "data/given_texts.h"
 #include "data/index_file.h"
 #include "io/file.h"
 #include "io/remote/address.h"
@@ -18,7 +19,6 @@
 namespace vfm::data {
 namespace {
 
-constexpr std::uint64_t kInMemory = 16 << 20, kMostInMemory = 256 << 20;  // bytes of a list
 constexpr std::uint32_t kHashKnown = 1 << 23;
 constexpr std::uint64_t kWorthHints = 64 << 20;  // of a smaller file all pages are soon in memory
 
@@ -27,7 +27,7 @@ class MappedIndex final : public SampleIndex {
   MappedIndex(const std::string& path, const std::string& list, const Json& info)
       : file_(path), header_(header_of(file_)), at_(header_) {
     check_tables();
-    check_fits(list, info);
+    if (GivenTexts::find(path) == nullptr) check_fits(list, info);
     list_ = io::File::open_regular(list);
     // Samples are asked for in no order: what stands beside one is not needed soon.
     if (header_.bytes >= kWorthHints) advise(0, header_.bytes, MADV_RANDOM);
@@ -224,15 +224,16 @@ std::unique_ptr<SampleIndex> open_index(const std::string& folder, const Json& i
   const std::string path = io::join_path(folder, "index.bin");
   std::unique_ptr<SampleIndex> index;
   std::string why;
-  if (io::file_exists(path)) why = try_to_map(path, list, info, index);
+  if (GivenTexts::find(list) != nullptr) return list_index(read_list(list));
+  if (exists_or_given(path)) why = try_to_map(path, list, info, index);
   if (index) return index;
   const std::uint64_t bytes = io::File::open_regular(list).size();
-  if (bytes <= kInMemory) {
+  if (bytes <= kListInMemory) {
     if (!why.empty()) log_info("{}; '{}' is read instead", why, list);
     return list_index(read_list(list));
   }
   if (!io::is_bucket(folder) && ::access(folder.c_str(), W_OK) != 0) {
-    if (bytes <= kMostInMemory) return list_index(read_list(list));
+    if (bytes <= kMostListInMemory) return list_index(read_list(list));
     fail(
         "'{}' has no index.bin that fits, and it cannot be written there; '{}' has {} bytes and "
         "needs one: run vfm-pack or vfm-train cost as a user who may write there",

@@ -29,21 +29,22 @@ namespace vfm::dist {
 
 class Mesh {
  public:
-  /// A collective. Makes the groups of each axis, of dp, of cp|dp (sums gradients), of tp|cp (works
-  /// on one sample), of cp|shard (shares one state), and of `more`. cp_heads and cp_ring have
-  /// groups only if both have more than one rank.
+  /// A collective. Makes the groups of each axis but dp, along which alone nothing is sent; of
+  /// replicate, of cp|dp (sums gradients), of tp|cp (works on one sample), of cp|shard (shares one
+  /// state), and of `more`. cp_heads and cp_ring have groups only if both have more than one rank.
   Mesh(World& world, const Layout& wanted, std::span<const Axes> more = {});
 
   const Layout& layout() const { return layout_; }
   World& world() const { return world_; }
   /// Throws Error for axes whose group was not made.
   Group& group(Axes axes) const;
-  int size(Axes axes) const { return group(axes).size(); }
+  /// The ranks along axes that have a group, or along dp.
+  int size(Axes axes) const { return axes == Axes::dp ? layout_.dp : group(axes).size(); }
   /// A second group of the ranks along pp, for messages from later stages to earlier ones, so that
   /// they do not queue behind messages in the other direction.
   Group& upstream() const { return upstream_ ? *upstream_ : group(Axes::pp); }
-  /// This rank's place in the group of `axes`.
-  int place(Axes axes) const { return group(axes).rank(); }
+  /// This rank's place among them.
+  int place(Axes axes) const { return axes == Axes::dp ? dp_place_ : group(axes).rank(); }
   /// A collective. Logs a warning if ranks that share tp, which exchange most, are on different
   /// hosts.
   void warn_of_slow_tp() const;
@@ -51,6 +52,7 @@ class Mesh {
  private:
   World& world_;
   const Layout layout_;
+  int dp_place_ = 0;
   std::map<Axes, std::unique_ptr<Group>> groups_;
   std::unique_ptr<Group> upstream_;  // null without a pipeline
 };

@@ -96,6 +96,7 @@ class MpiWorld final : public World {
 
   // MPI_Allreduce may add in another order on each rank, and replicas that differ in one bit drift
   // apart; MPI_Reduce in one that depends on where the ranks run.
+  Group& all() override { return *all_; }
   void all_reduce_sum(std::span<float> values) override { all_->all_reduce(values).wait(); }
   void all_reduce_sum(std::span<double> values) override { all_->all_reduce(values).wait(); }
 

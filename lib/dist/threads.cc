@@ -134,6 +134,7 @@ class ThreadWorld final : public World {
     all_ = group("world", std::move(ranks));
   }
 
+  Group& all() override { return *all_; }
   void all_reduce_sum(std::span<float> values) override { all_->all_reduce(values).wait(); }
   void all_reduce_sum(std::span<double> values) override { all_->all_reduce(values).wait(); }
   void broadcast(std::span<std::byte> bytes) override { all_->broadcast(lend(bytes), 0).wait(); }

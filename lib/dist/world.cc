@@ -7,6 +7,9 @@
 #include <array>
 #include <cstdint>
 #include <exception>
+#include <map>
+#include <numeric>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -82,6 +85,15 @@ void World::section(std::string_view what, double limit) {
   section_->limit = limit;
 }
 
+Group& World::all() {
+  if (!world_) {
+    std::vector<int> ranks(static_cast<std::size_t>(size()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    world_ = group("world", std::move(ranks));
+  }
+  return *world_;
+}
+
 void World::record_to(const std::string& folder) {
   if (rank() != 0) return;
   for (const io::FolderEntry& entry : io::entries(folder))
@@ -127,22 +139,20 @@ void World::equip(MessageGroup& group) {
 }
 
 std::string shared_gpus(std::span<const RankDevice> ranks) {
+  std::map<std::string_view, std::vector<std::size_t>> of_gpus;
+  for (std::size_t r = 0; r < ranks.size(); ++r)
+    if (!ranks[r].gpu.empty()) of_gpus[ranks[r].gpu].push_back(r);
   for (const RankDevice& first : ranks) {
-    if (first.gpu.empty()) continue;
+    const auto found = of_gpus.find(first.gpu);
+    if (found == of_gpus.end() || found->second.size() == 1) continue;
     std::string alike;
-    int count = 0;
-    for (std::size_t r = 0; r < ranks.size(); ++r) {
-      if (ranks[r].gpu != first.gpu) continue;
-      alike += vfm::format("{}{}", count == 0 ? "" : " ", r);
-      ++count;
-    }
-    if (count > 1)
-      return vfm::format(
-          "ranks {} have one GPU together ({} of host {}), and each needs its own: start at most "
-          "as "
-          "many ranks on a machine as it has GPUs, let each see all of them or its own alone "
-          "(CUDA_VISIBLE_DEVICES), or compute on the CPU with --device cpu",
-          alike, first.gpu, first.host);
+    for (const std::size_t r : found->second)
+      alike += vfm::format("{}{}", alike.empty() ? "" : " ", r);
+    return vfm::format(
+        "ranks {} have one GPU together ({} of host {}), and each needs its own: start at most as "
+        "many ranks on a machine as it has GPUs, let each see all of them or its own alone "
+        "(CUDA_VISIBLE_DEVICES), or compute on the CPU with --device cpu",
+        alike, first.gpu, first.host);
   }
   return "";
 }

@@ -56,6 +56,8 @@ class World {
   /// groups have no rank in common. `axis` names the group in errors and in traffic(), and must be
   /// the same on every rank.
   virtual std::unique_ptr<Group> group(std::string_view axis, std::vector<int> ranks) = 0;
+  /// The group "world" of all ranks. A collective the first time.
+  virtual Group& all();
   /// A collective. `device` is what this rank computes on. If all ranks have a GPU, groups made
   /// from now on carry GPU tensors by NCCL. With `ordered`, which costs more, sums of floats then
   /// add in the order of the ranks. If not all have one, GPU tensors go through the hosts, as
@@ -90,6 +92,7 @@ class World {
  private:
   Traffic traffic_;
   FlightRecorder recorder_;
+  std::unique_ptr<Group> world_;  // what all() has made
   const std::shared_ptr<Section> section_;
   std::optional<bool> nccl_sums_;  // empty: no NCCL; else whether its sums are ordered
 };

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "data/clips.h"
+#include "data/given_texts.h"
 #include "io/file.h"
 #include "models/dit/pipeline_stages.h"
 
@@ -31,7 +32,7 @@ std::span<const nn::Recompute> Kind::recomputes() const {
 }
 
 bool Kind::has_split(const std::string& folder, const std::string& split) const {
-  if (io::file_exists(io::join_path(folder, split + "/index.jsonl"))) return true;
+  if (data::exists_or_given(io::join_path(folder, split + "/index.jsonl"))) return true;
   // Of a dataset that is encoded while training; latents have no such file.
   return io::file_exists(io::join_path(folder, "dataset.json")) &&
          data::ClipSet::has_split(folder, split);

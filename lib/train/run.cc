@@ -27,6 +27,7 @@
 #include "train/checkpoint/generation_facts.h"
 #include "train/cost/memory.h"
 #include "train/data/blend.h"
+#include "train/data/shared_files.h"
 #include "train/data/skipped_samples.h"
 #include "train/kind.h"
 #include "train/plan/tp_chunks.h"
@@ -55,6 +56,7 @@ class Run {
         manifest_(manifest),
         progress_(progress),
         log_(options, recipe_, world) {
+    given_.emplace(share_small_files(world, options));
     on_all_ranks(world, [&] {  // what all refuse alike is said once
       data_ = open_data(options);
       check();
@@ -117,6 +119,7 @@ class Run {
   dist::World& world_;
   io::ManifestWriter& manifest_;
   Progress& progress_;
+  std::optional<data::GivenTexts> given_;  // until all data are open
   std::unique_ptr<Dataset> data_;
   std::optional<FolderValidations> validation_;
   io::FolderLock lock_;
@@ -234,6 +237,7 @@ void Run::open() {
     validation_.emplace(options_, recipe_, *data_, leader());
     if (leader()) check_run(options_, recipe_);
   });
+  given_.reset();
   if (leader()) {
     warn_of_data(*data_);
     lock_ = io::lock_folder(options_.out);

@@ -81,7 +81,7 @@ GradientComparer::GradientComparer(dist::Group& holders, const nn::ParameterList
 bool GradientComparer::gives(std::size_t index, int rank) const {
   const auto own = parts_[index].begin() + rank;
   return own->elements() > 0 && std::none_of(parts_[index].begin(), own,
-                                             [&](const HeldPart& part) { return part.like(*own); });
+                                             [&](const HeldPart& part) { return part == *own; });
 }
 
 GradientSquares GradientComparer::compare(std::size_t index, const Tensor& made,

@@ -14,11 +14,11 @@
 #include "io/at_once.h"
 #include "io/file.h"
 #include "io/folder.h"
-#include "io/safetensors_reader.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/lora_file.h"
 #include "train/checkpoint/checkpoint_contents.h"
+#include "train/checkpoint/checkpoint_reading.h"
 
 namespace vfm::train {
 namespace {
@@ -72,21 +72,19 @@ std::string checkpoint_path(const std::string& run, std::int64_t step) {
 void read_checkpoint(dist::World& world, const std::string& folder, const Optimizer& optimizer,
                      Tables tables, const std::vector<OtherState>& others,
                      const FileCopies& copies) {
-  std::map<std::string, std::string> place_of;  // path -> copy
+  std::map<std::string, std::string> in_memory;  // path -> copy
   // `store` gets the number of the tensor, values, and which are before them.
   const auto read = [&](const std::string& place, const std::string& name, std::string_view prefix,
                         const nn::ParameterList& of, const auto& store, bool codes = false) {
-    const io::SafetensorsReader set(place, name, [&](const std::string& path) {
-      const auto copy = place_of.find(path);
-      return copy == place_of.end() ? path : copy->second;
-    });
+    CheckpointReading reading(world, place, name, in_memory);
     std::vector<models::RangeTarget> targets;
     for (std::size_t i = 0; i < of.size(); ++i) {
-      targets.push_back(target_in(set, std::string(prefix) + of[i]->name, *of[i], tables));
+      targets.push_back(
+          target_in(reading.set(), std::string(prefix) + of[i]->name, *of[i], tables));
       targets.back().codes = codes;
       targets.back().store = [&store, i](const Tensor& t, std::int64_t at) { store(i, t, at); };
     }
-    models::load_ranges(set, targets);
+    reading.load(targets);
   };
   const auto read_tensors = [&](const std::string& place, const std::string& name,
                                 const nn::ParameterList& of, const std::vector<Tensor>& tensors) {
@@ -109,19 +107,22 @@ void read_checkpoint(dist::World& world, const std::string& folder, const Optimi
       read_tensors(state, kept.name, kept.parameters, kept.tensors);
     if (own.has_ema()) read_tensors(state, "ema", parameters, own.ema());
   };
+  bool adapters = false;
   on_all_ranks(world, [&] {
-    if (!copies.empty()) place_of = copies_of(folder, copies);
-    const std::string state = io::join_path(folder, "state");
-    if (models::has_adapters(folder))
-      read_network(optimizer, models::lora_folder(folder), models::kLoraName, models::kLoraPrefix,
-                   state);
-    else
-      read_network(optimizer, io::join_path(folder, "model"), models::kWeightsName, {}, state);
-    for (const OtherState& other : others) {
-      const std::string place = io::join_path(folder, folder_of(other));
-      read_network(other.optimizer, place, models::kWeightsName, {}, place);
-    }
+    if (!copies.empty()) in_memory = copies_of(folder, copies);
+    adapters = world.rank() == 0 && models::has_adapters(folder);
   });
+  adapters = dist::broadcast(world, adapters ? "yes" : "") == "yes";
+  const std::string state = io::join_path(folder, "state");
+  if (adapters)
+    read_network(optimizer, models::lora_folder(folder), models::kLoraName, models::kLoraPrefix,
+                 state);
+  else
+    read_network(optimizer, io::join_path(folder, "model"), models::kWeightsName, {}, state);
+  for (const OtherState& other : others) {
+    const std::string place = io::join_path(folder, folder_of(other));
+    read_network(other.optimizer, place, models::kWeightsName, {}, place);
+  }
 }
 
 void prune_checkpoints(const std::string& run, std::int64_t step, std::int64_t every,
@@ -164,7 +165,7 @@ std::string damage_of(dist::World& world, const std::string& folder, const FileC
     copied.push_back(copies.contains(file[1].get<std::string>()) ? 1 : 0);
   }
   world.all_reduce_sum(std::span<double>(copied));
-  const auto nobody_reads = [&](std::size_t i) { return copied[i] == world.size(); };
+  const auto nobody_reads = [&](std::size_t i) { return copied[i] > 0; };
   for (std::size_t i = 0; i < sizes.size(); ++i)
     if (nobody_reads(i)) sizes[i] = 0;
   const std::vector<int> ranks = dist::deal(sizes, world.size());

@@ -72,10 +72,10 @@ using FileCopies = std::map<std::string, std::string>;
 /// other rows.
 enum class Tables { same, may_be_longer };
 
-/// Reads weights, moments and average into the optimizer's buffers and the parameters' values, of
-/// files with a copy from that. Each rank reads only the parts whose state it keeps; then
-/// StateShards::gather() sends shared weights to the other ranks. Does not verify hashes. A
-/// collective.
+/// Reads weights, moments and average into the optimizer's buffers and the parameters' values. Each
+/// file is read once (train/checkpoint/checkpoint_reading.h), by a rank with a copy if there is
+/// one, and each rank gets only the parts whose state it keeps; then StateShards::gather() sends
+/// shared weights to the other ranks. Does not verify hashes. A collective.
 void read_checkpoint(dist::World& world, const std::string& folder, const Optimizer& optimizer,
                      Tables tables = Tables::same, const std::vector<OtherState>& others = {},
                      const FileCopies& copies = {});
@@ -89,7 +89,7 @@ void prune_checkpoints(const std::string& run, std::int64_t step, std::int64_t e
                        std::int64_t last, int keep, std::int64_t keep_every = 0);
 
 /// Describes damage in a checkpoint, or returns "". The ranks share the files out, and all get the
-/// same result. A file of which all have a copy is not looked at. A collective.
+/// same result. A file of which any has a copy is not looked at. A collective.
 std::string damage_of(dist::World& world, const std::string& folder, const FileCopies& copies = {});
 
 /// The newest checkpoint of the run that passes verification, in which all ranks take part. "" if

@@ -89,15 +89,24 @@ double CheckpointFiles::most_of_rank() const {
 }
 
 std::exception_ptr CheckpointFiles::collect(dist::Group& holders, const Take& take) const {
-  const HeldParts held(holders, parameters_);
-  std::vector<std::vector<Piece>> shared;  // by rank
-  for (const int writer : holders.ranks()) {
-    std::vector<Piece>& list = shared.emplace_back();
-    for (const File& file : files_)
-      if (file.writer == writer)
-        std::ranges::copy_if(pieces(file), std::back_inserter(list),
-                             [&](const Piece& piece) { return held.is_cut(piece.parameter); });
+  const std::vector<bool> cut = cut_parameters(holders, parameters_);
+  std::vector<std::vector<Piece>> shared(holders.ranks().size());  // by rank
+  TensorsOfRanks readers(shared.size());
+  for (const File& file : files_) {
+    const auto found = std::ranges::lower_bound(holders.ranks(), file.writer);
+    if (found == holders.ranks().end() || *found != file.writer) continue;
+    const auto writer = static_cast<std::size_t>(found - holders.ranks().begin());
+    for (const Piece& piece : pieces(file))
+      if (cut[piece.parameter]) {
+        shared[writer].push_back(piece);
+        readers[writer].push_back(piece.parameter);
+      }
   }
+  for (std::vector<std::size_t>& list : readers) {
+    std::ranges::sort(list);
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+  const HeldParts held(holders, parameters_, readers);
   const auto read = [this](const Piece& piece, std::int64_t begin, std::int64_t end) {
     return sets_[piece.set].read(piece.parameter - first_[piece.set], begin, end);
   };
@@ -116,7 +125,7 @@ std::exception_ptr CheckpointFiles::collect(dist::Group& holders, const Take& ta
     attempt([&] { take(file, {}); });
     for (const Piece& piece : pieces(file)) {
       Tensor values;
-      if (held.is_cut(piece.parameter)) values = rounds.next();
+      if (cut[piece.parameter]) values = rounds.next();
       attempt([&] {
         if (!values.defined()) values = read(piece, piece.begin, piece.end).to(Device::cpu);
         take(file, {values.data<std::byte>(), values.bytes()});

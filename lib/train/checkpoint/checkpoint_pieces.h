@@ -11,9 +11,11 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <tuple>
 #include <vector>
 
 #include "dist/group.h"
@@ -28,35 +30,58 @@ struct HeldPart {
   std::int64_t begin = 0, end = 0;  ///< elements of the box
 
   std::int64_t elements() const { return end - begin; }
-  /// True if `other` is the same part of the same tensor.
-  bool like(const HeldPart& other) const {
-    return box.offset == other.box.offset && box.length == other.box.length &&
-           begin == other.begin && end == other.end;
+  /// Compares the parts of one tensor.
+  std::strong_ordering operator<=>(const HeldPart& other) const {
+    return std::tie(box.offset, box.length, begin, end) <=>
+           std::tie(other.box.offset, other.box.length, other.begin, other.end);
   }
+  bool operator==(const HeldPart& other) const { return (*this <=> other) == 0; }
   /// Counts the elements of this part that come before element `at` of the whole tensor.
   std::int64_t elements_before(std::int64_t at) const {
     return std::clamp(box.elements_before(at), begin, end) - begin;
   }
 };
 
-/// The part of each parameter that each rank holds, by number of the parameter.
+/// The part that a parameter holds, or wants, of its whole tensor.
+HeldPart part_of(const nn::Parameter& parameter);
+
+/// The part of a rank of the group.
+struct RankPart {
+  int rank = 0;
+  HeldPart part;
+};
+
+/// By rank the numbers of some tensors, the same lists on all ranks.
+using TensorsOfRanks = std::vector<std::vector<std::size_t>>;
+
+/// Each rank has a part of each tensor, `own`. It learns all ranks' parts of those tensors that the
+/// list of this rank in `wanted` names, and of no other: so what it gets and keeps grows with the
+/// ranks for its own tensors alone. Returns by tensor the parts that are not empty, by ascending
+/// rank. A collective.
+std::vector<std::vector<RankPart>> tell_parts(dist::Group& group, const std::vector<HeldPart>& own,
+                                              const TensorsOfRanks& wanted);
+
+/// Returns which parameters some rank does not hold whole; the same on all ranks. A collective of
+/// the ranks that have the model together; all of them have the same parameters.
+std::vector<bool> cut_parameters(dist::Group& group, const nn::ParameterList& parameters);
+
+/// What the ranks that have the model together send of parameters that are cut.
 class HeldParts {
  public:
-  /// A collective of the ranks that have the model together; all of them have the same parameters.
-  /// Throws Error if the parts of a parameter are not all of it.
-  HeldParts(dist::Group& group, const nn::ParameterList& parameters);
+  /// `readers` lists of each rank the cut parameters that it puts together. Throws Error if the
+  /// parts of such a parameter are not all of it. A collective.
+  HeldParts(dist::Group& group, const nn::ParameterList& parameters, const TensorsOfRanks& readers);
 
-  /// True if some rank does not hold the whole parameter; the same on all ranks.
-  bool is_cut(std::size_t parameter) const { return cut_[parameter]; }
-  /// The part that the rank sends of a parameter that is cut. If several hold the same part, only
-  /// the first of them sends it.
-  const HeldPart& part(std::size_t parameter, int rank) const {
-    return parts_[parameter][static_cast<std::size_t>(rank)];
-  }
+  /// The part that this rank sends of a parameter that some rank puts together. If several hold
+  /// the same part, only the first of them sends it, and the others' parts are empty.
+  const HeldPart& own(std::size_t parameter) const { return own_[parameter]; }
+  /// Of a parameter that this rank puts together, all that are sent and are not empty, by
+  /// ascending rank.
+  const std::vector<RankPart>& parts(std::size_t parameter) const { return parts_[parameter]; }
 
  private:
-  std::vector<std::vector<HeldPart>> parts_;  // by parameter and rank
-  std::vector<bool> cut_;
+  std::vector<HeldPart> own_;
+  std::vector<std::vector<RankPart>> parts_;  // by parameter
 };
 
 /// The elements [begin, end) in C order of a whole tensor. A parameter has a tensor in each set of
@@ -84,15 +109,12 @@ class PieceRounds {
   Tensor next();
 
  private:
-  struct Stretch {
-    std::int64_t begin, end;
-  };
-  Stretch stretch(const Piece& piece, int rank) const;
   Tensor own_part(const Piece& piece) const;
 
   dist::Group& group_;
   const HeldParts& held_;
   const std::vector<std::vector<Piece>> pieces_;
+  std::vector<int> writers_;  // the ranks that have pieces
   const Read read_;
   std::size_t round_ = 0, rounds_ = 0;
 };

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "data/given_texts.h"
 #include "io/file.h"
 
 namespace vfm::train {
@@ -57,7 +58,7 @@ CleanSample take_sample(const data::Entry& sizes, data::LatentSample sample, int
 /// The folder, unless it is one of another kind, of which there is more to say.
 static const std::string& latents_in(const std::string& directory) {
   const auto has = [&](const char* name) {
-    return io::file_exists(io::join_path(directory, name));
+    return data::exists_or_given(io::join_path(directory, name));
   };
   if (!has("latents.json") && has("dataset.json"))
     fail_usage(

@@ -70,24 +70,42 @@ StateParts::StateParts(const dist::Mesh* mesh, const nn::ParameterList& paramete
     return;
   }
   const bool counted = here.front()->device() == Device::meta;
-  std::optional<HeldParts> held;
-  if (!counted) held.emplace(*group_, here);
-  for (std::size_t i = 0; i < here.size(); ++i) {
-    const bool cut = counted ? !(here[i]->whole()) : held->is_cut(i);
-    if (!cut) {
+  std::vector<bool> cut;
+  if (counted)
+    for (const nn::Parameter* parameter : here)
+      cut.push_back(!parameter->whole());
+  else
+    cut = cut_parameters(*group_, here);
+  std::vector<std::size_t> in_parts;  // of `here`
+  for (std::size_t i = 0; i < here.size(); ++i)
+    if (cut[i])
+      in_parts.push_back(i);
+    else
       own_.push_back(numbers[i]);
+  std::ranges::stable_sort(in_parts, std::ranges::greater(),
+                           [&](std::size_t i) { return element_count(here[i]->placement.global); });
+  // A rank needs the parts of those that it owns (round()).
+  const auto ranks = static_cast<std::size_t>(group_->size());
+  TensorsOfRanks owned(ranks);
+  for (std::size_t k = 0; k < in_parts.size(); ++k)
+    owned[k % ranks].push_back(in_parts[k]);
+  for (std::vector<std::size_t>& list : owned)
+    std::ranges::sort(list);
+  std::optional<HeldParts> held;
+  if (!counted) held.emplace(*group_, here, owned);
+  for (const std::size_t i : in_parts) {
+    Shared& shared = shared_.emplace_back(Shared{numbers[i], here[i], {}});
+    if (counted) {
+      shared.parts = supposed_parts(*here[i], *group_);
       continue;
     }
-    Shared& shared = shared_.emplace_back(Shared{numbers[i], here[i], {}});
-    if (counted) shared.parts = supposed_parts(*here[i], *group_);
-    for (int rank = 0; !counted && rank < group_->size(); ++rank)
-      shared.parts.push_back(held->part(i, rank));
-    if (shared.of_rank(group_->rank()) != here[i]->elements())
+    if (held->own(i).elements() != here[i]->elements())
       fail("several ranks of '{}' have the same part of '{}'", group_->axis(), here[i]->name);
+    if (held->parts(i).empty()) continue;
+    shared.parts.resize(ranks);
+    for (const RankPart& one : held->parts(i))
+      shared.parts[static_cast<std::size_t>(one.rank)] = one.part;
   }
-  std::ranges::stable_sort(shared_, std::ranges::greater(), [](const Shared& shared) {
-    return element_count(shared.parameter->placement.global);
-  });
 }
 
 Tensor StateParts::Shared::join(const Tensor& parts_in_order) const {

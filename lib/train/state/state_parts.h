@@ -54,7 +54,7 @@ class StateParts {
   struct Shared {
     std::size_t number;
     nn::Parameter* parameter;
-    std::vector<HeldPart> parts;  // by rank
+    std::vector<HeldPart> parts;  // by rank, of a matrix that this rank owns
 
     std::int64_t of_rank(int rank) const {
       return parts[static_cast<std::size_t>(rank)].elements();
