@@ -98,8 +98,8 @@ void CheckpointReading::describe(const std::string& folder, const std::string& n
   on_all_ranks(world_, [&] {
     for (std::size_t i = 0; i < files_.size(); ++i)
       if (readers_[i] == world_.rank()) {
-        const io::SafetensorsReader reader(place_of(files_[i]));
-        for (const io::TensorView& tensor : reader.tensors())
+        open_[i] = std::make_unique<io::SafetensorsReader>(place_of(files_[i]));
+        for (const io::TensorView& tensor : open_[i]->tensors())
           headers.push_back({i, tensor.name, tensor.dtype, tensor.shape});
       }
   });
@@ -238,7 +238,7 @@ void CheckpointReading::load(const std::vector<models::RangeTarget>& targets) {
   link(readers, targets.size());
   for (std::size_t number = 0; number < rounds; ++number)
     round(number);
-  open_.reset();
+  open_.clear();
   on_all_ranks(world_, [&] {
     if (failure_) std::rethrow_exception(failure_);
   });
@@ -300,28 +300,26 @@ void CheckpointReading::read(const std::vector<Piece>& pieces, std::size_t numbe
     return file_of_[static_cast<std::size_t>(tensor_of(piece) - set_->tensors().data())];
   };
   const Piece& piece = pieces[number];
-  if (!open_ || open_file_ != file_of(piece)) {
-    open_.reset();
-    open_file_ = file_of(piece);
-    open_ = std::make_unique<io::SafetensorsReader>(place_of(files_[open_file_]));
+  if (const std::size_t file = file_of(piece); number == 0 || file != file_of(pieces[number - 1])) {
+    open_.erase(open_.begin(), open_.lower_bound(file));  // read to their ends
     expected_ = number;
   }
+  const io::SafetensorsReader& open = *open_.at(file_of(piece));
   if (io::has_lazy_maps() && number == expected_) {
     std::vector<io::TensorSet::Part> parts;
     for (; expected_ < std::min(pieces.size(), number + kTogether) &&
-           file_of(pieces[expected_]) == open_file_;
+           file_of(pieces[expected_]) == file_of(piece);
          ++expected_) {
       const Piece& next = pieces[expected_];
       const auto item = static_cast<std::int64_t>(dtype_size(dtype(next.target)));
-      parts.push_back({open_->find(targets_[next.target].name),
+      parts.push_back({open.find(targets_[next.target].name),
                        static_cast<std::uint64_t>(next.begin * item),
                        static_cast<std::uint64_t>(next.end * item)});
-      if (parts.back().tensor == nullptr) fail("'{}' has changed", files_[open_file_]);
     }
-    open_->expect(parts);
+    open.expect(parts);
   }
-  open_->read(targets_[piece.target].name, io::TensorRange::whole(tensor_of(piece)->shape),
-              piece.begin, {into.data<std::byte>(), into.bytes()});
+  open.read(targets_[piece.target].name, io::TensorRange::whole(tensor_of(piece)->shape),
+            piece.begin, {into.data<std::byte>(), into.bytes()});
 }
 
 /// The ranks that get a part from this one.

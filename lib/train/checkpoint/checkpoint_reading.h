@@ -40,7 +40,7 @@ class CheckpointReading {
   /// All tensors, without data.
   const io::TensorSet& set() const { return *set_; }
   /// models::load_ranges() with this rank's targets: all ranks have targets for the same tensors in
-  /// one order, and each has its own ranges, which may be empty. A collective.
+  /// one order, and each has its own ranges, which may be empty. Call it once. A collective.
   void load(const std::vector<models::RangeTarget>& targets);
 
  private:
@@ -70,9 +70,10 @@ class CheckpointReading {
   const std::map<std::string, std::string> copies_;
   const std::int64_t piece_;
   std::unique_ptr<io::TensorSet> set_;
-  std::vector<std::string> files_;    // paths
-  std::vector<int> readers_;          // by file
-  std::vector<std::size_t> file_of_;  // by tensor of the set
+  std::vector<std::string> files_;                                      // paths
+  std::vector<int> readers_;                                            // by file
+  std::vector<std::size_t> file_of_;                                    // by tensor of the set
+  std::map<std::size_t, std::unique_ptr<io::SafetensorsReader>> open_;  // that this rank reads
   // Of the load() that is going on:
   std::span<const models::RangeTarget> targets_;
   std::vector<HeldPart> own_;                 // by target
@@ -80,8 +81,7 @@ class CheckpointReading {
   std::vector<Links> links_;                  // by target
   std::vector<std::vector<Piece>> pieces_;    // by rank that reads them
   std::vector<int> reading_;                  // ranks that have pieces
-  std::unique_ptr<io::SafetensorsReader> open_;
-  std::size_t open_file_ = 0, expected_ = 0;  // its number; its pieces before this are fetched
+  std::size_t expected_ = 0;                  // this rank's pieces before this one are fetched
   std::exception_ptr failure_;                // of this rank
 };
 

@@ -87,7 +87,9 @@ TEST_CASE("mesh: each axis of the list has its place, its name and its group") {
     stride *= 2;
     CHECK_NOTHROW(thread_worlds(2, [&](World& world) {
       const Mesh mesh(world, two);
-      if (mesh.size(axis.axes) != 2 || mesh.group(axis.axes).axis() != axis.name) fail("group");
+      if (mesh.size(axis.axes) != 2 ||
+          (axis.axes != Axes::dp && mesh.group(axis.axes).axis() != axis.name))
+        fail("group");
     }));
   }
   CHECK(all.sharers() * 2 == stride);
