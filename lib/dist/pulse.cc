@@ -139,7 +139,7 @@ void Pulse::take(int from, Link& link, const PulseLink::Frame& frame, double now
         finish(PulseEnd::from_text(frame.text), now);
       return;
     case 'E':
-      finish(PulseEnd::from_text(frame.text), now);
+      finish(PulseEnd::from_text(frame.text), now, from);
       return;
     case 'R':
       link.recorded = true;
@@ -192,7 +192,8 @@ bool Pulse::tells_of(int rank) const {
   return parent() == 0;
 }
 
-void Pulse::finish(PulseEnd end, double now) {
+/// `from` is the rank that told this one; -1: none.
+void Pulse::finish(PulseEnd end, double now, int from) {
   if (end_) return;
   if (end.message.empty()) {
     end.tells = tells_of(end.rank) && end.kind != "error";
@@ -200,8 +201,9 @@ void Pulse::finish(PulseEnd end, double now) {
   }
   end_ = std::move(end);
   ended_ = now;
+  // The parent, too, if it has not told: when it runs again, it shall not take this for a loss.
   for (auto& [rank, link] : links_)
-    if (rank != parent() && !link.closed) link.link.send('E', rank_, end_->to_text());
+    if (rank != from && !link.closed) link.link.send('E', rank_, end_->to_text());
 }
 
 bool Pulse::may_go(bool recorded, double now) {
@@ -223,7 +225,7 @@ bool Pulse::may_go(bool recorded, double now) {
   const auto up = links_.find(parent());
   if (up == links_.end()) return rank_ == 0 || now - *ready_ > 1;
   // Where the way to the hub was lost first, another rank has time to tell.
-  if (up->second.closed) return up->second.recorded || now - *ready_ > 1;
+  if (up->second.closed || end_->rank == parent()) return up->second.recorded || now - *ready_ > 1;
   if (!up->second.recorded) {
     up->second.link.send('R', rank_, "");
     up->second.recorded = true;

@@ -100,7 +100,7 @@ class Pulse {
   void take(int from, Link& link, const PulseLink::Frame& frame, double now);
   void judge(double now);
   void lost(PulseEnd end, double now);
-  void finish(PulseEnd end, double now);
+  void finish(PulseEnd end, double now, int from = -1);
   bool tells_of(int rank) const;
   std::string words(const PulseEnd& end) const;
   std::string did_last(int rank) const;

@@ -90,7 +90,7 @@ ends_within() {
   run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/unit/mpi_groups" stuck
   echo "$stderr"
   [ "$status" -eq 5 ]
-  [ "$SECONDS" -le 10 ]
+  [ "$SECONDS" -le 30 ]
   [ "$(grep -c '^mpi_groups: ' <<<"$stderr")" -eq 1 ]
   [[ $stderr == *"mpi_groups: rank 3 on host $host did not come to all_reduce of F32 elements [1000] (12 of 'cp') during step, after "*", within 3 s (three times the usual 'step', at least 'train.silent_limit'): stuck, stopped, lost, or too slow; rank 3 was last seen in 'step', "*"after all_reduce of F32 elements [1000] (12 of 'tp'), after all_reduce of F32 elements [1000] (11 of 'cp')"* ]]
   vfm-train why . >told
@@ -100,16 +100,17 @@ ends_within() {
 }
 
 # bats test_tags=night
-@test "a signal to one rank alone ends the run, and to all of them says nothing" {
+@test "a signal to all ranks, or to one alone, ends the run without an alarm" {
   latents
   start_ranks 3 10000000
   kill -TERM "$launcher"
   ends_within 10 143 0 1
-  ! grep -q '^vfm-train: .*rank' err
+  [ "$(grep -c '^vfm-train: .*rank' err)" -eq 0 ]
   rm -r run
   start_ranks 3 10000000
   kill -TERM "$(rank_pid 1)"
-  ends_within 20 143 5
+  ends_within 20 1 143
+  [ "$(grep -c '^vfm-train: .*rank' err)" -eq 0 ]
 }
 
 # two_hosts: a launcher for mpirun on two hosts that are network namespaces, ranks 0 and 1 on vfma, 2 and 3 on vfmb.

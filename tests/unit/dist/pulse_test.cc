@@ -137,6 +137,16 @@ TEST_CASE("pulse: of a silent rank 0 one rank tells on its host and one on the o
   for (int rank = 1; rank < 6; ++rank)
     CHECK(hosts.at(rank).end()->tells == (rank == 1 || rank == 3));
   CHECK_THAT(hosts.at(1).end()->message, Contains("rank 0 on host a (pid 100) is silent"));
+  // Nobody waits for it. When it runs again, it learns why the others are gone, and tells nothing.
+  double now = hosts.now();
+  CHECK_FALSE(hosts.at(1).may_go(true, now));
+  CHECK(hosts.at(1).may_go(true, now + 1.1));
+  for (int rank = 1; rank < 6; ++rank)
+    hosts.kill(rank);
+  hosts.resume(0);
+  hosts.run_to(now + 1);
+  CHECK(hosts.at(0).end()->rank == 0);
+  CHECK_FALSE(hosts.at(0).end()->tells);
 }
 
 TEST_CASE("pulse: a job that is suspended and resumed goes on, in whatever order") {
