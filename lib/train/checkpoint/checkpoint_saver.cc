@@ -319,6 +319,7 @@ void CheckpointSaver::start_write() {
       memory->name(i, hash);
       job.hashes[own[i].name] = hash;
     }
+    memory->prepare();
   });
 }
 

@@ -80,6 +80,9 @@ std::byte* map_memory(std::size_t bytes, const std::string& path) {
     return nullptr;
   }
   ::madvise(data, bytes, MADV_HUGEPAGE);
+#ifdef MADV_POPULATE_WRITE  // else each page is a fault of its own
+  ::madvise(data, bytes, MADV_POPULATE_WRITE);
+#endif
   return static_cast<std::byte*>(data);
 }
 
@@ -201,6 +204,11 @@ void SnapshotMemory::name(std::size_t i, const std::string& hash) {
   const std::string name = io::join_path(folder_, hash + "." + io::base_name(part.path));
   // Without a name it is not found, and the disk is read.
   if (std::rename(part.path.c_str(), name.c_str()) == 0) part.name = name;
+}
+
+void SnapshotMemory::prepare() {
+  Parts& other = snapshots_[1 - filled_];
+  if (place_ == Place::shared && other.empty()) open(other);
 }
 
 void SnapshotMemory::keep() {

@@ -30,8 +30,7 @@ std::map<std::string, std::string> snapshot_files(const std::string& run,
 /// that fails. Thread-safety: any thread.
 void remove_snapshots(const std::string& run, const std::string& root = kMemoryFolder) noexcept;
 
-/// The snapshots of a rank. Thread-safety: begin(), keep() and remove() one thread, while no other
-/// thread uses the files.
+/// The snapshots of a rank. Thread-safety: one thread at a time.
 class SnapshotMemory {
  public:
   /// `root` is the folder to try.
@@ -50,6 +49,8 @@ class SnapshotMemory {
   std::span<std::byte> file(std::size_t i) const;
   /// The file is whole, and has this hash.
   void name(std::size_t i, const std::string& hash);
+  /// Makes room for the other snapshot, if it is in /dev/shm: new memory takes longer than a copy.
+  void prepare();
   /// The snapshot is that of a complete checkpoint: the next begin() leaves it.
   void keep();
   /// Removes the files, at the end of the run.

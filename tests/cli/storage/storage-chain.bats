@@ -145,3 +145,24 @@ END
     [ "$(wc -l <found)" -eq 2 ]
   fi
 }
+
+# bats test_tags=night
+@test "a run in a bucket that is killed while it writes checkpoints ends with those of one on the disk" {
+  load ../train/tiny_runs
+  prepare
+  local kills settings=(train.checkpoint_every=1 train.log_every=1 schedule.shape=constant)
+  for kills in {1..8}; do
+    "${TRAIN[@]}" s3://work/parts "${settings[@]}" train.steps=100000 >out 2>/dev/null 3>&- &
+    pid=$!
+    until grep -q '"kind":"checkpoint"' out; do kill -0 "$pid" && sleep 0.02; done
+    sleep "0.$(printf %03d $((RANDOM % 1000)))"
+    kill -KILL "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
+  done
+  step=$(bucket_objects list work/parts/checkpoints | sed -nE 's,.*step-0*([0-9]+)/COMPLETE$,\1,p' | sort -n | tail -n 1)
+  train s3://work/parts "${settings[@]}" train.steps=$((step + 2)) >/dev/null 2>&1
+  train whole "${settings[@]}" train.steps=$((step + 2)) >/dev/null
+  bucket_objects get work/parts parts
+  diff -r whole/checkpoints parts/checkpoints
+  cmp whole/metrics.jsonl parts/metrics.jsonl
+}

@@ -159,6 +159,7 @@ TEST_CASE("a folder of others in memory is not used") {
   SnapshotMemory own(run, 0);
   CHECK(own.begin({100}, 100) == SnapshotMemory::Place::shared);
   own.name(0, std::string(32, 'a'));
+  own.prepare();
   own.keep();
   const std::string made = io::dir_name(snapshot_files(run).at(std::string(32, 'a')));
   CHECK(fs::status(made).permissions() == fs::perms::owner_all);
