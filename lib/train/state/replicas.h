@@ -23,9 +23,9 @@ struct NetworkState {
   const Optimizer* optimizer = nullptr;
 };
 
-/// Throws Error on all ranks if some differ. The Error of the first rank that differs from the
-/// majority of its group names that rank, its host and the first parameter; if no majority is the
-/// same, that of the first rank of the group names the first two that differ. A collective.
+/// Throws Error on all ranks if some differ. The Error that is reported is that of a rank that
+/// differs from the majority of its group: it names the rank, its host and the first parameter. If
+/// there is no majority, it names the first two ranks that differ. A collective.
 void compare_replicas(const dist::Mesh& mesh, std::span<const NetworkState> networks);
 
 }  // namespace vfm::train

@@ -79,7 +79,7 @@ load tiny_runs
 
 # begin STEPS [SETTING...]: the run parts in the background, with its first record in the file out.
 begin() {
-  "${TRAIN[@]}" parts train.steps="$@" >out 2>err 3>&- &
+  "${TRAIN[@]}" parts train.steps="$1" "${@:2}" >out 2>err 3>&- &
   pid=$!
   until [ -s out ]; do sleep 0.02; done
 }
