@@ -30,14 +30,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kHashDigits = 32;
+constexpr std::size_t kHashDigits = 32, kRunDigits = 16;
 
 std::string prefix_of_user() {
   return fmt::format("vfm-{}-", ::geteuid());
 }
 
 std::string snapshot_folder(const std::string& run, const std::string& root) {
-  return io::join_path(root, prefix_of_user() + hash_hex(io::canonical_path(run)).substr(0, 16));
+  return io::join_path(root,
+                       prefix_of_user() + hash_hex(io::canonical_path(run)).substr(0, kRunDigits));
 }
 
 /// Whether nobody else can have put anything there.
@@ -106,7 +107,9 @@ void remove_snapshots(const std::string& run, const std::string& root) noexcept 
     const std::string own = snapshot_folder(run, root);
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(root, error)) {
-      if (!entry.path().filename().string().starts_with(prefix_of_user())) continue;
+      const std::string name = entry.path().filename().string(), prefix = prefix_of_user();
+      if (!name.starts_with(prefix) || name.size() != prefix.size() + kRunDigits) continue;
+      if (name.find_first_not_of("0123456789abcdef", prefix.size()) != name.npos) continue;
       if (!is_own_folder(entry.path().string())) continue;
       const auto changed = fs::last_write_time(entry.path(), error);
       if (entry.path() == own || (!error && fs::file_time_type::clock::now() - changed > kLeft))
