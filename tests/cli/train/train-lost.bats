@@ -81,7 +81,7 @@ ends_within() {
   jq -en --argjson begin "$begin" --argjson now "$(date +%s.%N)" --argjson limit "$limit" '$now - $begin | debug | . <= $limit'
   ends_within 10 5
   [ "$(grep -c '^vfm-train: ' err)" -eq 1 ]
-  grep -qE "^vfm-train: rank 1 on host $host \(pid $pid\) is silent: no sign of life for [0-9]+ s, while its host answers: the process is stopped or hangs; rank 1 was last seen in 'step', " err
+  grep -qE "^vfm-train: rank 1 on host $host \(pid $pid\) is silent: no sign of life for [0-9]+ s, while its host answers: the process is stopped or hangs; rank 1 was last seen in '(step|setup|)', " err
   vfm-train why run --json | jq -e '.reason == "silent" and .lost == [1]'
 }
 

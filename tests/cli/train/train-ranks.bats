@@ -149,7 +149,7 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
   kill -STOP "$first" "$second"
   sleep 12
   kill -CONT "$first" "$second"
-  wait "$launcher"
+  wait "$launcher" || { cat err && false; }
   cat err
   [ ! -s err ]
   [[ $(records out | tail -n 1) == *'"final":true}' ]]
