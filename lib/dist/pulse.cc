@@ -250,8 +250,10 @@ std::string Pulse::did_last(int rank) const {
     text += fmt::format("{}{}{} ({} of '{}')", text.empty() ? "" : ", ", inside ? "in " : "after ",
                         group["what"].get<std::string>(), begun, group["axis"].get<std::string>());
   }
-  return fmt::format("; rank {} was last seen in '{}'{}{}", rank,
-                     state["section"].get<std::string>(), text.empty() ? "" : ", ", text);
+  const auto section = state["section"].get<std::string>();
+  return fmt::format("; rank {} was last seen {}{}{}", rank,
+                     section.empty() ? "at the start" : "in '" + section + "'",
+                     text.empty() ? "" : ", ", text);
 }
 
 /// Those that have begun fewer collectives of a group than others of it.
