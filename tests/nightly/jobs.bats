@@ -110,6 +110,7 @@ ended() { timeout 1800 sbatch --wait -Q -o /dev/null -d "afterok:$1" --kill-on-i
   "$cluster" down slurm n2
   ended "$job"
   "$cluster" up slurm n2
+  grep -e 'train.sbatch: ' -e ' all ranks end' log
   [ "$(grep -o ' on n[12].*' log | xargs)" = 'on n1:1,n2:1 on n1:1,n2:1 on n1:1' ]
   scontrol show job "$job" | grep -q ' Restarts=1 '
   saved | jq -es 'length == 2 and .[1].final'
