@@ -13,15 +13,15 @@ setup_file() {
   [ -z "${NO_BUCKET-}" ] || return 0
   export OMP_NUM_THREADS=1
   make_work || return 1
-  "$VFM_ROOT/tests/cli/make-latents" work/images 24 || return 1
-  "$VFM_ROOT/tests/cli/make-latents" work/videos 7 || return 1
-  cp -r "$VFM_ROOT/tests/golden/t5/v1_1" work/t5
+  "$VFM_ROOT/tests/cli/make-latents" media/images 24 || return 1
+  "$VFM_ROOT/tests/cli/make-latents" media/videos 7 || return 1
+  cp -r "$VFM_ROOT/tests/golden/t5/v1_1" media/t5
   # Clips whose captions have no embeddings, and latents with one sample in each shard.
   find raw -name '*.mp4' | sort | vfm-clip --min-length 1s -o spoken | vfm-caption >spoken.jsonl
-  vfm-shard --keep-duplicates -o work/spoken <spoken.jsonl >shards.jsonl || return 1
-  vfm-shard --keep-duplicates --shard-size 1KiB -o apart <spoken.jsonl | vfm-pack --size 64 --frames 17 -o work/single >single.jsonl 2>said || return 1
-  [ "$(find work/single/train -name '*.tar' | wc -l)" -gt 6 ] || return 1
-  bucket_objects put work work
+  vfm-shard --keep-duplicates -o media/spoken <spoken.jsonl >shards.jsonl || return 1
+  vfm-shard --keep-duplicates --shard-size 1KiB -o apart <spoken.jsonl | vfm-pack --size 64 --frames 17 -o media/single >single.jsonl 2>said || return 1
+  [ "$(find media/single/train -name '*.tar' | wc -l)" -gt 6 ] || return 1
+  bucket_objects put media media
   bucket made
   tiny_recipe 4 <<'YAML'
 data: {tokens: 16, packs: 4}
@@ -46,18 +46,18 @@ setup() {
 both() {
   local name=$1 place made=disk
   shift
-  for place in work s3://work; do
-    [ $place = work ] || made=s3://made
+  for place in media s3://media; do
+    [ $place = media ] || made=s3://made
     local command=("${@//AT\//$place/}")
     timeout 120 "${command[@]//MADE/$made}" >"out-${made##*/}" 2>err </dev/null || { echo "${command[*]}" && cat err && return 1; }
   done
   rm -rf got want
   bucket_objects get "made/$name" got
   cp -r "disk/$name" want
-  settle got "s3://\(made\|work\)/"
-  settle want "\($PWD/\)\?\b\(disk\|work\)/"
+  settle got "s3://\(made\|media\)/"
+  settle want "\($PWD/\)\?\b\(disk\|media\)/"
   nameless want && nameless got && diff -r -x COMPLETE want got || return 1
-  diff <(sed 's#\b\(disk\|work\)/#OUT#g' out-disk | records | unhash) <(sed 's#s3://\(made\|work\)/#OUT#g' out-made | records | unhash)
+  diff <(sed 's#\b\(disk\|media\)/#OUT#g' out-disk | records | unhash) <(sed 's#s3://\(made\|media\)/#OUT#g' out-made | records | unhash)
 }
 
 unhash() { sed -E 's/-[0-9a-f]{16}\b//g; s/"(model_hash|address)":"[0-9a-f]*"//g'; }
@@ -95,15 +95,15 @@ train() { both "$2" mpirun -np "$1" vfm-train tiny.yaml -j1 -o "MADE/$2" "${@:3}
     lora.rank=2 model.num_layers=1 model.num_attention_heads=2 model.adaln_lora_dim=8 schedule.warmup=1 validation.every=0 \
     train.steps=4 train.checkpoint_every=2
   both of-adapters vfm-generate -j1 --model MADE/adapters --steps 2 -o MADE/of-adapters 'a red circle'
-  bucket_objects put disk/adapters work/adapters
-  cp -r disk/adapters work/adapters
+  bucket_objects put disk/adapters media/adapters
+  cp -r disk/adapters media/adapters
   both by-lora vfm-generate -j1 --model AT/model --lora AT/adapters --steps 2 -o MADE/by-lora 'a red circle'
   cmp disk/of-adapters/*.mp4 disk/by-lora/*.mp4
 }
 
 @test "a blend of two folders of a bucket, and of a bucket and the disk" {
   train 1 blend --data AT/images --data AT/videos 'data.weights=[3, 1]'
-  vfm-train tiny.yaml -j1 -o mixed --data s3://work/images --data work/videos 'data.weights=[3, 1]' >mixed.jsonl
+  vfm-train tiny.yaml -j1 -o mixed --data s3://media/images --data media/videos 'data.weights=[3, 1]' >mixed.jsonl
   cmp mixed/metrics.jsonl disk/blend/metrics.jsonl
   ! has_mpi || train 2 blend-cp --data AT/images --data AT/videos 'data.weights=[3, 1]' parallel.cp=2
 }
@@ -117,8 +117,8 @@ train() { both "$2" mpirun -np "$1" vfm-train tiny.yaml -j1 -o "MADE/$2" "${@:3}
 
 @test "generation on ranks from a model in the bucket" {
   needs_mpi vfm-generate
-  printf '%s\n' 'a red circle' 'a blue square' 'a green bar' >work/prompts
-  bucket_objects put work/prompts work/prompts
+  printf '%s\n' 'a red circle' 'a blue square' 'a green bar' >media/prompts
+  bucket_objects put media/prompts media/prompts
   both ranks mpirun -np 2 vfm-generate -j1 --model AT/model --device cpu --steps 2 -o MADE/ranks @AT/prompts 'a red bar'
   both cfg mpirun -np 2 vfm-generate -j1 --model AT/model --device cpu --steps 2 --guidance 3 --parallel cfg=2 -o MADE/cfg 'a red bar'
   both cp mpirun -np 2 vfm-generate -j1 --model AT/model --device cpu --steps 2 --parallel cp=2 -o MADE/cp 'a red bar'
@@ -129,7 +129,7 @@ train() { both "$2" mpirun -np "$1" vfm-train tiny.yaml -j1 -o "MADE/$2" "${@:3}
 sample_bytes() {
   no_faults
   rm -rf run
-  mpirun -np "$1" vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" -j1 --data s3://work/single -o run model.num_layers=2 \
+  mpirun -np "$1" vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" -j1 --data s3://media/single -o run model.num_layers=2 \
     model.num_attention_heads=2 model.adaln_lora_dim=8 validation.every=0 data.packs=2 data.tokens=160 train.steps=2 "${@:2}" >out 2>err </dev/null || { cat err >&2; return 1; }
   asked 'map(select(.method == "GET" and (.path | test("train/.*\\.tar$")) and .down > 1024) | .down) | add'
 }
@@ -151,10 +151,10 @@ sample_bytes() {
 
 @test "the memory that is told of a run in the bucket is enough for it" {
   local told taken
-  told=$(vfm-train cost tiny.yaml --data s3://work/images --device cpu -q | jq .memory_bytes)
+  told=$(vfm-train cost tiny.yaml --data s3://media/images --device cpu -q | jq .memory_bytes)
   [ "$(jq .fetched <<<"$told")" -gt $((32 << 20)) ]
-  [ "$(vfm-train cost tiny.yaml --data work/images --device cpu -q | jq .memory_bytes.fetched)" = null ]
-  taken=$(own_memory vfm-train tiny.yaml -j1 --data s3://work/images -o s3://made/told)
+  [ "$(vfm-train cost tiny.yaml --data media/images --device cpu -q | jq .memory_bytes.fetched)" = null ]
+  taken=$(own_memory vfm-train tiny.yaml -j1 --data s3://media/images -o s3://made/told)
   echo "told $(jq .total <<<"$told"), taken $taken" >&3
   [ "$taken" -le "$(jq .total <<<"$told")" ]
 }

@@ -55,7 +55,7 @@ many_faults() {
   proxy_start "$SEED"
   for ((round = 0; round < rounds; ++round)); do
     place=faults/$program-$round
-    work_in "$program" s3://work "s3://$place" 2
+    work_in "$program" s3://media "s3://$place" 2
     some_rules >rules
     for ((kills = RANDOM % 3; kills > 0; --kills)); do
       faults < <(cat rules && strike_at $((RANDOM % 8 + 1)))
@@ -137,9 +137,9 @@ NODE
     tar --format=ustar --sort=name -C source -cf large/$i.tar .
     rm -r source
   done
-  bucket_objects put large work/large
+  bucket_objects put large media/large
   disk=$(own_memory vfm-shard -j2 --keep-duplicates -o here large/*.tar)
-  bucket=$(own_memory vfm-shard -j2 --keep-duplicates -o s3://faults/here s3://work/large/{1,2,3,4}.tar)
+  bucket=$(own_memory vfm-shard -j2 --keep-duplicates -o s3://faults/here s3://media/large/{1,2,3,4}.tar)
   echo "disk $disk, bucket $bucket" >&3
   [ "$bucket" -le $((disk + (400 << 20))) ]
 }

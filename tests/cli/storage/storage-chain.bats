@@ -16,8 +16,8 @@ setup_file() {
   quiet_ffmpeg -f lavfi -i testsrc2=size=64x48:rate=1 -frames:v 1 raw/picture.png
   echo 'a picture of a test' >raw/picture.txt
   echo 'no video' >raw/none.mp4
-  bucket work
-  bucket_objects put raw work/raw
+  bucket media
+  bucket_objects put raw media/raw
 }
 teardown_file() { load storage && bucket_stop; }
 setup() {
@@ -31,7 +31,7 @@ setup() {
 # program printed is in the current folder.
 chain() {
   local status=0
-  printf 's3://work/raw/%s\n' shots.mp4 plain.mp4 picture.png none.mp4 |
+  printf 's3://media/raw/%s\n' shots.mp4 plain.mp4 picture.png none.mp4 |
     vfm-clip -v --min-length 1s -o "$1clips" >clips.jsonl 2>clips.err || status=$?
   [ $status -eq 1 ] || return 1 # of none.mp4
   vfm-caption <clips.jsonl 2>caption.err | vfm-embed 2>embed.err | vfm-shard --keep-duplicates -o "$1dataset" 2>shard.err |
@@ -45,11 +45,11 @@ chain() {
   local sum
   mkdir -p disk bucket home
   (cd disk && chain '')
-  (cd bucket && HOME=$BATS_TEST_TMPDIR/home chain s3://work/made/) || { tail bucket/*.err; return 1; }
-  bucket_objects get work/made got
+  (cd bucket && HOME=$BATS_TEST_TMPDIR/home chain s3://media/made/) || { tail bucket/*.err; return 1; }
+  bucket_objects get media/made got
   mkdir whole && mv disk/{clips,dataset,latents,run,videos,report.html} whole/
   local places='\(clips\|dataset\|latents\|run\|videos\|report\)\b'
-  settle got "s3://work/made/$places"
+  settle got "s3://media/made/$places"
   settle whole "$places"
   settle got "$places"
   diff -r whole got
@@ -58,10 +58,10 @@ chain() {
   [ -z "$(find home -type f)" ]
   [ "$(find bucket -type f | sort | xargs)" = "$(cd bucket && printf 'bucket/%s\n' *.err *.jsonl | sort | xargs)" ]
   # Again, with nothing to do.
-  sum=$(bucket_objects list work/made/ | sha256sum)
+  sum=$(bucket_objects list media/made/ | sha256sum)
   proxy_start
-  (cd bucket && chain s3://work/made/) || { tail bucket/*.err; return 1; }
-  [ "$(bucket_objects list work/made/ | sha256sum)" = "$sum" ]
+  (cd bucket && chain s3://media/made/) || { tail bucket/*.err; return 1; }
+  [ "$(bucket_objects list media/made/ | sha256sum)" = "$sum" ]
   asked 'map(select(.method == "PUT" or .method == "POST") | .path)'
   [ "$(asked 'map(select((.method == "PUT" or .method == "POST") and (.path | test("\\.(tar|mp4|safetensors)$")))) | length')" -eq 0 ]
 }
@@ -70,15 +70,15 @@ chain() {
   local tar
   cp -r ../raw raw 2>/dev/null || cp -r "$BATS_FILE_TMPDIR/raw" raw
   vfm-clip --min-length 1s -o disk raw/shots.mp4 raw/plain.mp4 >/dev/null
-  vfm-clip --min-length 1s -o s3://work/same s3://work/raw/shots.mp4 s3://work/raw/plain.mp4 >/dev/null
-  bucket_objects get work/same same
+  vfm-clip --min-length 1s -o s3://media/same s3://media/raw/shots.mp4 s3://media/raw/plain.mp4 >/dev/null
+  bucket_objects get media/same same
   [ "$(cd disk && ls)" = "$(cd same && ls)" ]
   mkdir a b
   for tar in disk/*.tar; do
     tar -C a -xf "$tar"
     tar -C b -xf "same/${tar##*/}"
   done
-  sed -i 's#s3://work/##' b/*.json
+  sed -i 's#s3://media/##' b/*.json
   diff -r a b
   [ "$(find a -name '*.mp4' | wc -l)" -ge 3 ]
 }
@@ -88,21 +88,21 @@ chain() {
   tiny_recipe <<<'data: {tokens: 16, packs: 3, window: 8}'
   mkdir asks
   echo please >asks/stop
-  bucket_objects put asks work/stopped
-  timeout 100 vfm-train tiny.yaml -j1 --data latents -o s3://work/stopped train.steps=1000000 train.checkpoint_every=1000000 \
+  bucket_objects put asks media/stopped
+  timeout 100 vfm-train tiny.yaml -j1 --data latents -o s3://media/stopped train.steps=1000000 train.checkpoint_every=1000000 \
     validation.every=0 >out
   jq -se 'map(select(.kind == "checkpoint")) | length == 1 and (.[0].final | not)' out
-  [ -z "$(bucket_objects list work/stopped/ | grep '/stop$')" ]
+  [ -z "$(bucket_objects list media/stopped/ | grep '/stop$')" ]
 }
 
 # same COMMAND: with the place AT on the disk and in the bucket, it prints the same but for the names of places. What it
-# writes at AT/PLACE/... is at s3://work/verbs/... then.
+# writes at AT/PLACE/... is at s3://media/verbs/... then.
 same() {
   local place words of=disk
-  for place in . s3://work/verbs; do
+  for place in . s3://media/verbs; do
     read -r -a words <<<"${1//AT/$place}"
     timeout 60 "${words[@]}" </dev/null >out-$of 2>err-$of || { echo "${words[*]}" && cat err-$of && return 1; }
-    sed -Ei "s#(\./|s3://work/verbs/|$PWD/)##g; s#\"folder\":\"[^\"]*\"##" out-$of
+    sed -Ei "s#(\./|s3://media/verbs/|$PWD/)##g; s#\"folder\":\"[^\"]*\"##" out-$of
     of=bucket
   done
   diff <(records out-disk) <(records out-bucket) || { echo "$1" && return 1; }
@@ -116,7 +116,7 @@ same() {
   cp "$VFM_ROOT/examples/recipes/quickstart.yaml" recipe.yaml
   cp "$BATS_FILE_TMPDIR/raw/shots.mp4" .
   echo 'a blue square' >prompts.txt
-  bucket_objects put "$PWD" work/verbs
+  bucket_objects put "$PWD" media/verbs
   local command
   while read -r command; do same "$command"; done <<'END'
 vfm-clip shots AT/shots.mp4
@@ -126,21 +126,21 @@ vfm-train export AT/run -o AT/exported
 vfm-shard report -o AT/all.html AT/dataset
 vfm-generate -m AT/run --steps 2 --latents-only -o AT/made @AT/prompts.txt
 END
-  vfm-train cost s3://work/verbs/recipe.yaml --data s3://work/verbs/latents >costs.json
-  bucket_objects get work/verbs got
+  vfm-train cost s3://media/verbs/recipe.yaml --data s3://media/verbs/latents >costs.json
+  bucket_objects get media/verbs got
   sed -i '/^  "from":/d' exported/vfm-export.json got/exported/vfm-export.json
   diff -r exported got/exported
   [ -s got/all.html ]
   mapfile -t made < <(cd made && echo *.latents.json)
-  vfm-generate decode -o s3://work/verbs/decoded "s3://work/verbs/made/${made[0]}" >/dev/null
+  vfm-generate decode -o s3://media/verbs/decoded "s3://media/verbs/made/${made[0]}" >/dev/null
   vfm-generate decode -o decoded "made/${made[0]}" >/dev/null
-  bucket_objects get work/verbs/decoded got-decoded
+  bucket_objects get media/verbs/decoded got-decoded
   cmp decoded/*.mp4 got-decoded/*.mp4
   if vfm-embed --version | grep -q FAISS; then
     mapfile -t tars < <(cd dataset && find . -name '*.tar' | sed 's#^\./##')
-    vfm-embed index s3://work/verbs/clips.index "${tars[@]/#/s3://work/verbs/dataset/}" >/dev/null
+    vfm-embed index s3://media/verbs/clips.index "${tars[@]/#/s3://media/verbs/dataset/}" >/dev/null
     vfm-embed index clips.index "${tars[@]/#/dataset/}" >/dev/null
-    vfm-embed search shots.mp4 --top 2 --index s3://work/verbs/clips.index | records | jq -c '[.key, .score]' >found
+    vfm-embed search shots.mp4 --top 2 --index s3://media/verbs/clips.index | records | jq -c '[.key, .score]' >found
     diff found <(vfm-embed search shots.mp4 --top 2 --index clips.index | records | jq -c '[.key, .score]')
     [ "$(wc -l <found)" -eq 2 ]
   fi
@@ -152,17 +152,17 @@ END
   prepare
   local kills settings=(train.checkpoint_every=1 train.log_every=1 schedule.shape=constant)
   for kills in {1..8}; do
-    "${TRAIN[@]}" s3://work/parts "${settings[@]}" train.steps=100000 >out 2>/dev/null 3>&- &
+    "${TRAIN[@]}" s3://media/parts "${settings[@]}" train.steps=100000 >out 2>/dev/null 3>&- &
     pid=$!
     until grep -q '"kind":"checkpoint"' out; do kill -0 "$pid" && sleep 0.02; done
     sleep "0.$(printf %03d $((RANDOM % 1000)))"
     kill -KILL "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
   done
-  step=$(bucket_objects list work/parts/checkpoints | sed -nE 's,.*step-0*([0-9]+)/COMPLETE$,\1,p' | sort -n | tail -n 1)
-  train s3://work/parts "${settings[@]}" train.steps=$((step + 2)) >/dev/null 2>&1
+  step=$(bucket_objects list media/parts/checkpoints | sed -nE 's,.*step-0*([0-9]+)/COMPLETE$,\1,p' | sort -n | tail -n 1)
+  train s3://media/parts "${settings[@]}" train.steps=$((step + 2)) >/dev/null 2>&1
   train whole "${settings[@]}" train.steps=$((step + 2)) >/dev/null
-  bucket_objects get work/parts parts
+  bucket_objects get media/parts parts
   diff -r whole/checkpoints parts/checkpoints
   cmp whole/metrics.jsonl parts/metrics.jsonl
 }

@@ -29,7 +29,7 @@ setup() {
 # under RULES-FILE PROGRAM PLACE: the program's work with these faults, of which there must be some.
 under() {
   faults <"$1"
-  work_in "$2" s3://work "s3://$3" 2
+  work_in "$2" s3://media "s3://$3" 2
   in_a_minute "${command[@]}" >out.txt 2>err || { echo "${command[*]}" && cat err && return 1; }
   [ "$(injected)" -gt 0 ] || { echo "no fault in $(asked length) requests" && return 1; }
   as_wanted "$3" "$2"
@@ -55,7 +55,7 @@ reset-body method=GET nth=5
 END
   # A program, and the request that writes at which it is killed.
   while read -r program nth; do
-    work_in "$program" s3://work "s3://faults/day/$program" 2
+    work_in "$program" s3://media "s3://faults/day/$program" 2
     faults < <(strike_at "$nth" && cat mix)
     victim "${command[@]}"
     [ "$(asked 'any(.fault == "run")')" = true ] || { echo "$program was not killed" && cat err && return 1; }
@@ -118,7 +118,7 @@ END
 @test "killed at a request that writes, and run again" {
   local program nth begin=$SECONDS
   for program in "${programs[@]}"; do
-    work_in "$program" s3://work "s3://faults/killed/$program" 2
+    work_in "$program" s3://media "s3://faults/killed/$program" 2
     nth=$((RANDOM % 6 + 1))
     faults < <(strike_at "$nth")
     victim "${command[@]}"
@@ -134,7 +134,7 @@ END
 @test "a store that fails for ever ends each program within VFM_NET_SECONDS, and what was written before is whole" {
   local program begin
   for program in "${programs[@]}"; do
-    work_in "$program" s3://work "s3://faults/ever/$program" 2
+    work_in "$program" s3://media "s3://faults/ever/$program" 2
     faults <<<'error status=503 code=SlowDown method=PUT,POST skip=2'
     begin=$SECONDS
     run --separate-stderr env VFM_NET_SECONDS=1 timeout -k 1 60 "${command[@]}"
@@ -148,9 +148,9 @@ END
 }
 
 @test "an object that changes, or goes, under a read is an error with its name" {
-  bucket_objects put work/tars/ faults/changing
+  bucket_objects put media/tars/ faults/changing
   local name names
-  mapfile -t names < <(cd work/tars && ls ./*.tar | sed "s#^\./##")
+  mapfile -t names < <(cd media/tars && ls ./*.tar | sed "s#^\./##")
   name=${names[0]}
   head -c 50000 /dev/zero >other
   cat >change <<END
@@ -171,7 +171,7 @@ pace rate=300000"
 
 @test "a wrong bit in a shard that is read is found by the hash of its record" {
   local record
-  work_in shard s3://work s3://faults/flipped 2
+  work_in shard s3://media s3://faults/flipped 2
   "${command[@]}" >shards.txt
   record=$(records shards.txt | head -1)
   faults <<<'flip method=GET path=\.tar$'
@@ -185,7 +185,7 @@ pace rate=300000"
   local begin
   faults <<<'error status=503 code=SlowDown retry_after=2 nth=1'
   begin=${EPOCHREALTIME/./}
-  vfm-clip shots "s3://work/$(cd work && ls raw/*.mp4 | head -1)" >out.txt
+  vfm-clip shots "s3://media/$(cd media && ls raw/*.mp4 | head -1)" >out.txt
   [ $((${EPOCHREALTIME/./} - begin)) -gt 1900000 ]
   [ "$(injected)" -eq 1 ]
 }
@@ -221,19 +221,19 @@ pace rate=300000"
 
 # read_once PROGRAM REQUESTS: whether it reads the bytes of each shard once, and asks for it and its columns so often at most.
 read_once() {
-  local size of_shards='map(select(.path | test("^/work/tars/")))'
+  local size of_shards='map(select(.path | test("^/media/tars/")))'
   no_faults
-  work_in "$1" s3://work "s3://faults/once/$1" 2
+  work_in "$1" s3://media "s3://faults/once/$1" 2
   "${command[@]}" >out.txt
-  size=$(cat work/tars/*.tar | wc -c)
+  size=$(cat media/tars/*.tar | wc -c)
   echo "$1: $size, $(asked "$of_shards | map(select(.method == \"GET\") | .down) | add"), $(asked "$of_shards | length")"
   [ "$(asked "$of_shards | map(select(.method == \"GET\") | .down) | add")" -le $((size * 11 / 10)) ]
-  [ "$(asked "$of_shards | length")" -le $(($(ls work/tars/*.tar | wc -l) * $2)) ]
+  [ "$(asked "$of_shards | length")" -le $(($(ls media/tars/*.tar | wc -l) * $2)) ]
 }
 
 @test "a shard that is hashed, looked through and used is read once; a run that goes on lists its checkpoints once" {
   read_once embed 15
-  work_in train s3://work s3://faults/once/train 2
+  work_in train s3://media s3://faults/once/train 2
   "${command[@]}" train.steps=2 >out.txt
   no_faults
   "${command[@]}" >out.txt 2>err

@@ -8,23 +8,23 @@ source "${VFM_ROOT:?}/tests/support/bucket.bash"
 # shellcheck disable=SC2034 # of those who load this
 programs=(clip caption embed shard pack train generate)
 
-# make_work: for a setup_file that has started the server. The folder "work" and the bucket "work" have the same: what
+# make_work: for a setup_file that has started the server. The folder "media" and the bucket "media" have the same: what
 # each program reads. The folder of the file is the current one then.
 make_work() {
   draw_dataset 8 || return 1
-  mkdir work
-  vfm-pack --size 64 --frames 17 -o work/latents <shards.jsonl >latents.jsonl 2>said || return 1
-  quick_recipe work/model work/latents
-  cp -r raw work/raw
-  rm -f work/model.jsonl work/raw/held-out.txt
-  mkdir work/tars
-  find clips \( -name '*-?????.tar' -o -name '*-?????.tar.idx' -o -name '*-?????.idx' \) -exec cp {} work/tars/ \;
-  bucket work
-  bucket_objects put work work
+  mkdir media
+  vfm-pack --size 64 --frames 17 -o media/latents <shards.jsonl >latents.jsonl 2>said || return 1
+  quick_recipe media/model media/latents
+  cp -r raw media/raw
+  rm -f media/model.jsonl media/raw/held-out.txt
+  mkdir media/tars
+  find clips \( -name '*-?????.tar' -o -name '*-?????.tar.idx' -o -name '*-?????.idx' \) -exec cp {} media/tars/ \;
+  bucket media
+  bucket_objects put media media
 }
 
-# names_in IN FOLDER SUFFIX: the files of work/FOLDER, as they are called in IN.
-names_in() { (cd work && printf "$1/%s\n" "$2"/*"$3"); }
+# names_in IN FOLDER SUFFIX: the files of media/FOLDER, as they are called in IN.
+names_in() { (cd media && printf "$1/%s\n" "$2"/*"$3"); }
 
 # work_in PROGRAM IN OUT THREADS: sets `command`, which reads below IN and writes OUT, for less than a second.
 work_in() {
@@ -70,7 +70,7 @@ as_wanted() {
 wanted() {
   [ ! -e "wanted/$1" ] || return 0
   mkdir -p wanted
-  work_in "$1" s3://work "wanted/$1" 2
+  work_in "$1" s3://media "wanted/$1" 2
   "${command[@]}" >"wanted/$1.jsonl" 2>"wanted/$1.err" || { cat "wanted/$1.err"; return 1; }
   settle "wanted/$1" "wanted/$1"
 }
