@@ -6,7 +6,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -16,6 +15,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "dist/ran_time.h"
 #include "dist/rank_words.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -148,7 +148,7 @@ void PulseThread::run() {
   std::optional<double> waits;  // since when an own end waits for connections
   for (;;) {
     poll_all();
-    const double now = steady_seconds(), passed = std::min(now - before, 1.0);
+    const double now = steady_seconds(), passed = seconds_ran(now - before, Pulse::kTurn);
     before = now;
     std::optional<PulseEnd> reported;
     {
