@@ -215,10 +215,19 @@ std::string PulseThread::of_run() const {
   return dump_json(run) + "\n";
 }
 
+/// Where a link is down, both of its ends tell people. What rank 0 knows stays in the file.
+void PulseThread::write_of_run(const std::string& path, const std::string& run) const {
+  const io::QuietWaits quiet(true);
+  io::AtomicFile file = io::AtomicFile::await(path);
+  if (plan_.rank != 0 && io::file_exists(path)) return;
+  file.write(run);
+  file.commit();
+}
+
 void PulseThread::write_records(const std::string& folder, const std::string& run) {
   try {
     io::make_directories(folder);
-    if (!run.empty()) io::write_file(io::join_path(folder, "run.json"), run);
+    if (!run.empty()) write_of_run(io::join_path(folder, "run.json"), run);
     io::write_file(io::join_path(folder, fmt::format("rank-{:05}.json", plan_.rank)),
                    recorder_.record());
   } catch (const std::exception& error) {
