@@ -88,11 +88,12 @@ void Pulse::turn(double now) {
     if (told_up_) told_up_ = now;
   }
   turned_ = now;
-  // A signal to stop that is seen in an earlier turn than the end of another process.
   for (auto& [rank, link] : links_)
     if (!link.closed) read(rank, link, now);
   if (!end_) judge(now);
-  if (stop_signal() != 0 && !stopped_) stopped_ = now;
+  // After reading: where a rank is killed the launcher signals the others, and its end may come to
+  // them in the same turn.
+  stopped_ = stop_signal() != 0;
   if (now < next_beat_) return;
   next_beat_ = now + kBeat;
   std::string& beat = beats_[static_cast<std::size_t>(rank_)];

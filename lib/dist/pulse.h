@@ -116,7 +116,7 @@ class Pulse {
   double next_beat_ = 0, next_full_ = 0;
   std::optional<double> told_up_;  // when this rank told the hub of a lost one
   std::optional<PulseEnd> told_;   // what
-  std::optional<double> stopped_;  // when a signal to stop was seen
+  bool stopped_ = false;           // a signal to stop was seen in an earlier turn
   std::optional<PulseEnd> end_;
   double ended_ = 0;             // when
   std::optional<double> ready_;  // when the record of this rank and of its children were written

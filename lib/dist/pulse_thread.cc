@@ -64,8 +64,7 @@ PulseThread::~PulseThread() {
 }
 
 void PulseThread::begin() {
-  const std::vector<int> children = pulse_.children();
-  if (!children.empty()) dial_.await(plan_.listener, children);
+  dial_.await(plan_.listener, pulse_.children());  // who has no children closes the listener
   const int parent = pulse_.parent();
   if (parent < 0) return;
   const auto at = static_cast<std::size_t>(plan_.rank);
@@ -123,8 +122,7 @@ void PulseThread::say_missing() const {
   log_warning(
       "{} (the first: {}) made no connection within {:g} s to {}, which listens at port {} of {}: "
       "see to the interfaces of these hosts and the firewalls between them; the run goes on, but a "
-      "rank "
-      "that is lost there is found by the limits of sections alone ('train.step_limit')",
+      "rank that is lost there is found by the limits of sections alone ('train.step_limit')",
       rank_words(ranks), pulse_.name_of(ranks.front()), plan_.dial_seconds,
       pulse_.name_of(plan_.rank), plan_.listener.port, addresses);
 }
