@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "dist/pulse.h"
+#include "dist/ran_time.h"
 #include "dist/rank_words.h"
 
 namespace vfm::dist {
@@ -22,15 +23,17 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kBusySeconds = 3e-4;  // of looking before the first sleep: most come at once
 constexpr double kAnswerSeconds = 2;   // of a limit: that those who wait have to say so
+constexpr double kPause = 1e-3;        // between two looks of a long wait
+constexpr double kWatchPause = 0.5;    // between two looks of the watching thread
 constexpr std::size_t kNameLength = 256;
 
-/// Seconds since `last`, which moves on. A process that was stopped for an hour has waited for a
-/// second, as far as it can know.
-double tick(Clock::time_point& last) {
+/// Seconds since `last`, which moves on, without those in which this process was stopped. `pause`
+/// is how long the caller sleeps between two calls.
+double tick(Clock::time_point& last, double pause) {
   const auto now = Clock::now();
   const double seconds = std::chrono::duration<double>(now - last).count();
   last = now;
-  return std::min(seconds, 1.0);
+  return seconds_ran(seconds, pause);
 }
 
 std::vector<int> all_ranks(int size) {
@@ -133,8 +136,8 @@ void Meeting::until(const std::string& place, const std::function<bool()>& done,
     if (waited < kBusySeconds)
       std::this_thread::yield();
     else
-      std::this_thread::sleep_for(std::chrono::microseconds(waited < 0.01 ? 50 : 1000));
-    waited += tick(last);
+      std::this_thread::sleep_for(std::chrono::duration<double>(waited < 0.01 ? 5e-5 : kPause));
+    waited += tick(last, kPause);
     if (turn % 64 == 0) listen(awaited);
     const double limit = limit_;
     if (limit <= 0 || waited <= limit - std::min(kAnswerSeconds, limit / 2)) continue;
@@ -301,8 +304,9 @@ void Meeting::watch() {
   std::int64_t number = 0;
   double inside = 0;
   auto last = Clock::now();
-  while (!ended_.wait_for(lock, std::chrono::milliseconds(500), [this] { return end_; })) {
-    const double passed = tick(last);
+  while (
+      !ended_.wait_for(lock, std::chrono::duration<double>(kWatchPause), [this] { return end_; })) {
+    const double passed = tick(last, kWatchPause);
     inside = inside_ && number == number_ ? inside + passed : 0;
     number = number_;
     if (limit_ <= 0 || inside <= limit_ + kAnswerSeconds) continue;

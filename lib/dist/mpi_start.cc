@@ -47,10 +47,9 @@ void FirstExchange::watch(int rank, const std::string& host) {
     if (came_.wait_for(lock, std::chrono::seconds(1), [this] { return done_; })) return;
   if (rank == 0)
     log_error(
-        "the ranks have started, but their first exchange over MPI has not come within {} s (rank "
-        "0 "
-        "on host {}): {}; see that the hosts reach each other over these interfaces and that no "
-        "firewall stands between them, name the right ones, such as with "
+        "the ranks have started, but their first exchange over MPI has not come within {} s "
+        "(rank 0 on host {}): {}; see that the hosts reach each other over these interfaces and "
+        "that no firewall stands between them, name the right ones, such as with "
         "OMPI_MCA_btl_tcp_if_include=eth0, and give the command again",
         kSeconds, host, interface_words());
   std::_Exit(kLostStatus);

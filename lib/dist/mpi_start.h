@@ -33,8 +33,8 @@ class FirstExchange {
   std::thread watcher_;
 };
 
-/// "MPI takes the interfaces eth0 (OMPI_MCA_btl_tcp_if_include), NCCL those that it chooses
-/// (NCCL_SOCKET_IFNAME is not set)".
+/// "MPI takes the interfaces eth0 (OMPI_MCA_btl_tcp_if_include), and NCCL takes the interfaces that
+/// it chooses (NCCL_SOCKET_IFNAME is not set)".
 std::string interface_words();
 
 /// A collective. `first` is the first rank of this rank's host; `hosts` are by rank.

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/stop.h"
+#include "dist/ran_time.h"
 #include "dist/rank_words.h"
 
 namespace vfm::dist {
@@ -14,7 +15,6 @@ namespace {
 
 constexpr double kBeat = 1;           // seconds between beats
 constexpr double kFullBeats = 1024;   // with a text that come to the hub in a second, at most
-constexpr double kLate = 1;           // a turn that is late by more: this process did not run
 constexpr double kAnswer = 2;         // for the hub to answer
 constexpr double kLeftAlone = 5;      // for the others to go, too, after one has left
 constexpr double kRecords = 5;        // for records to be written
@@ -79,20 +79,21 @@ std::vector<int> Pulse::descriptors() const {
 }
 
 void Pulse::turn(double now) {
-  if (turned_ && now - *turned_ > kTurn + kLate) {
-    const double away = now - *turned_ - kTurn;
+  // Others may run again later than this process, so they have the whole time anew.
+  if (turned_ && was_stopped(now - *turned_, kTurn)) {
     for (auto& [rank, link] : links_) {
-      link.heard += away;
-      if (link.left) *link.left += away;
+      link.heard = now;
+      if (link.left) link.left = now;
     }
-    if (told_up_) *told_up_ += away;
+    if (told_up_) told_up_ = now;
   }
   turned_ = now;
-  // A signal to stop that is seen in an earlier turn than the end of another process.
   for (auto& [rank, link] : links_)
     if (!link.closed) read(rank, link, now);
   if (!end_) judge(now);
-  if (stop_signal() != 0 && !stopped_) stopped_ = now;
+  // After reading: where a rank is killed the launcher signals the others, and its end may come to
+  // them in the same turn.
+  stopped_ = stop_signal() != 0;
   if (now < next_beat_) return;
   next_beat_ = now + kBeat;
   std::string& beat = beats_[static_cast<std::size_t>(rank_)];

@@ -6,8 +6,8 @@
 // second, and watches the other end. A connection that is closed without a goodbye is a process
 // that was killed. One that is silent is a process that is stopped, or a host or link that is down.
 // The finder tells the hub, and the hub tells all. Where the hub is the lost one, or a rank has
-// lost its way to the hub, it acts by itself. Time in which this process did not run is not counted
-// as another one's silence, so a job that is suspended and resumed goes on. Frames: 'B' a beat,
+// lost its way to the hub, it acts by itself. After a time in which this process did not run, it
+// waits for the others anew, so a job that is suspended and resumed goes on. Frames: 'B' a beat,
 // with what FlightRecorder::beat() says of the rank on the way up; 'G' goodbye, with why if that is
 // not the end of the run; 'L' on the way up and 'E' on the way down, the end of the run (PulseEnd);
 // 'R' a rank has written its record. Thread-safety: one thread.
@@ -116,7 +116,7 @@ class Pulse {
   double next_beat_ = 0, next_full_ = 0;
   std::optional<double> told_up_;  // when this rank told the hub of a lost one
   std::optional<PulseEnd> told_;   // what
-  std::optional<double> stopped_;  // when a signal to stop was seen
+  bool stopped_ = false;           // a signal to stop was seen in an earlier turn
   std::optional<PulseEnd> end_;
   double ended_ = 0;             // when
   std::optional<double> ready_;  // when the record of this rank and of its children were written

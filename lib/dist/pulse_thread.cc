@@ -6,7 +6,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -16,6 +15,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "dist/ran_time.h"
 #include "dist/rank_words.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -64,8 +64,7 @@ PulseThread::~PulseThread() {
 }
 
 void PulseThread::begin() {
-  const std::vector<int> children = pulse_.children();
-  if (!children.empty()) dial_.await(plan_.listener, children);
+  dial_.await(plan_.listener, pulse_.children());  // who has no children closes the listener
   const int parent = pulse_.parent();
   if (parent < 0) return;
   const auto at = static_cast<std::size_t>(plan_.rank);
@@ -123,8 +122,7 @@ void PulseThread::say_missing() const {
   log_warning(
       "{} (the first: {}) made no connection within {:g} s to {}, which listens at port {} of {}: "
       "see to the interfaces of these hosts and the firewalls between them; the run goes on, but a "
-      "rank "
-      "that is lost there is found by the limits of sections alone ('train.step_limit')",
+      "rank that is lost there is found by the limits of sections alone ('train.step_limit')",
       rank_words(ranks), pulse_.name_of(ranks.front()), plan_.dial_seconds,
       pulse_.name_of(plan_.rank), plan_.listener.port, addresses);
 }
@@ -148,7 +146,7 @@ void PulseThread::run() {
   std::optional<double> waits;  // since when an own end waits for connections
   for (;;) {
     poll_all();
-    const double now = steady_seconds(), passed = std::min(now - before, 1.0);
+    const double now = steady_seconds(), passed = seconds_ran(now - before, Pulse::kTurn);
     before = now;
     std::optional<PulseEnd> reported;
     {
@@ -215,10 +213,19 @@ std::string PulseThread::of_run() const {
   return dump_json(run) + "\n";
 }
 
+/// Where a link is down, both of its ends tell people. What rank 0 knows stays in the file.
+void PulseThread::write_of_run(const std::string& path, const std::string& run) const {
+  const io::QuietWaits quiet(true);
+  io::AtomicFile file = io::AtomicFile::await(path);
+  if (plan_.rank != 0 && io::file_exists(path)) return;
+  file.write(run);
+  file.commit();
+}
+
 void PulseThread::write_records(const std::string& folder, const std::string& run) {
   try {
     io::make_directories(folder);
-    if (!run.empty()) io::write_file(io::join_path(folder, "run.json"), run);
+    if (!run.empty()) write_of_run(io::join_path(folder, "run.json"), run);
     io::write_file(io::join_path(folder, fmt::format("rank-{:05}.json", plan_.rank)),
                    recorder_.record());
   } catch (const std::exception& error) {

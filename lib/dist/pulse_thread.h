@@ -3,9 +3,10 @@
 //
 // The thread makes the connections (dist/pulse_dial.h), says once if some cannot be made, and then
 // takes part in the pulse. At the end of the run because of a rank it writes the rank's record
-// (dist/ flight_recorder.h) into the folder of record_to(), as rank-00003.json; the rank that tells
-// people also writes run.json there: why, when, and the last beats of all. Then the process ends at
-// once, without destructors: the other threads may be in calls of MPI or NCCL that never return.
+// (dist/flight_recorder.h) into the folder of record_to(), as rank-00003.json. Rank 0 also writes
+// run.json there: why, when, and the last beats of all. Another rank that tells people writes it
+// only if there is none. Then the process ends at once, without destructors: the other threads may
+// be in calls of MPI or NCCL that never return.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -63,6 +64,7 @@ class PulseThread {
   void say_missing() const;
   void finish();
   std::string of_run() const;
+  void write_of_run(const std::string& path, const std::string& run) const;
   void write_records(const std::string& folder, const std::string& run);
 
   const PulsePlan plan_;

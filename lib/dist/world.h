@@ -41,7 +41,8 @@ class World {
   /// Says what the ranks do from now on ("setup", "step" or "checkpoint"), and how many seconds a
   /// rank waits for the others; 0: for ever. If a rank does not come to a collective in that time,
   /// it is named with its host, and every process ends with status 5. The time becomes shorter
-  /// where it is known how long a "step" takes (dist/section_times.h). A world of one never waits.
+  /// where it is known how long a "step" takes (dist/section_times.h), but not for what goes by
+  /// NCCL. A world of one never waits.
   virtual void section(std::string_view what, double limit);
   /// Sets within how many seconds a rank is named whose process is stopped or gone, or whose host
   /// or link is down, and the least limit that is learnt of sections; 0: neither. Without this

@@ -137,18 +137,22 @@ start_on_hosts() {
   done
   grep -q "^vfm-train: rank 2 on host vfmb (pid [0-9]*) beats over 10\.213\.7\.2$" err
   grep -q "^vfm-train: MPI takes the interfaces vfmnet (OMPI_MCA_btl_tcp_if_include), and NCCL takes the interfaces that it chooses (NCCL_SOCKET_IFNAME is not set)$" err
+  sleep 2.5 # a rank says once a second where it is
   "$hosts" cut
   begin=$(date +%s.%N)
   until grep -q "^vfm-train: rank 2 on host vfmb .* is silent" err; do sleep 0.05; done
   jq -en --argjson begin "$begin" --argjson now "$(date +%s.%N)" '$now - $begin | debug | . <= 10'
+  cat err
   grep -q "^vfm-train: rank 2 on host vfmb (pid [0-9]*) is silent: no sign of life for [0-9]* s, and its host does not answer: the host or its link is down (with rank 3); rank 2 was last seen in 'step', " err
-  # No rank is left, on either side, and each has its record.
+  # No rank is left, on either side, and each has its record. Both sides tell; that of rank 0 stays.
   for _ in $(seq 200); do
     [ -n "$("$hosts" ranks vfm-train)" ] || break
     sleep 0.1
   done
   [ -z "$("$hosts" ranks vfm-train)" ]
   [ "$(cd run/flight && echo ./rank*)" = "./rank-00000.json ./rank-00001.json ./rank-00002.json ./rank-00003.json" ]
+  jq -e '.kind == "silent" and .rank == 2' run/flight/run.json
+  [ "$(grep -c "another program" err)" -eq 0 ]
 }
 
 # bats test_tags=night

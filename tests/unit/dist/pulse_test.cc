@@ -155,7 +155,9 @@ TEST_CASE("pulse: a job that is suspended and resumed goes on, in whatever order
   hosts.jump_to(3605);
   hosts.run_to(3620);
   CHECK(hosts.ended() == 0);
-  // Host b is resumed three seconds later than host a.
+  // Host b is resumed three seconds later than host a, which is the least limit.
+  for (int rank = 0; rank < 6; ++rank)
+    hosts.at(rank).limit(3);
   hosts.jump_to(7200);
   for (int rank = 3; rank < 6; ++rank)
     hosts.stop(rank);
