@@ -106,7 +106,6 @@ class Run {
   std::int64_t first_step() const { return first_step_after(stages_); }
   std::int64_t last_step() const { return first_step() + recipe_.train.steps; }
   void save();
-  void finish_save();
   void saved(const std::optional<SavedCheckpoint>& checkpoint);
   void prune(std::int64_t step) const;
   Json train_json() const;
@@ -210,7 +209,10 @@ void Run::finish_step(const StepResult& result) {
 
 long Run::end() {
   world_.section("checkpoint", recipe_.train.checkpoint_limit);  // rank 0 may write a report
-  finish_save();
+  // The last one: nothing after it makes up for it.
+  const std::optional<SavedCheckpoint> last = saver_->finish(recipe_.train.checkpoint_limit);
+  if (last) last->need(world_);
+  saved(last);
   saver_->forget();
   if (trainer_->state().skips_in_row > 0 && trainer_->state().step >= last_step())
     fail("the last {} were skipped: {}, start over with a lower one",
@@ -224,7 +226,8 @@ long Run::end() {
   if (leader() && !options_.report.empty())
     write_training_report(options_, recipe_, stages_, *trainer_, validation_->first());
   if (stop_file_) stop_file_->obeyed();
-  if (leader() && !by_term_ && trainer_->state().step < last_step())
+  if (leader() && !by_term_ && trainer_->state().skips_in_row == 0 &&
+      trainer_->state().step < last_step())
     log_info("asked to end: saved after step {} of {}", trainer_->state().step, last_step());
   return std::stol(dist::broadcast(world_, std::to_string(failures_.size())));
 }
@@ -453,7 +456,7 @@ void Run::save() {
   world_.section("checkpoint", recipe_.train.checkpoint_limit);
   if (saver_->pending()) {
     const Stopwatch watch;
-    finish_save();
+    saved(saver_->finish(recipe_.train.checkpoint_limit));
     if (leader())
       log_info("step {}: waited {} for the checkpoint before", trainer_->state().step,
                watch.text());
@@ -470,14 +473,6 @@ void Run::save() {
   // Before a checkpoint the logs are durable, as it must not be ahead of them.
   saver_->begin(checkpoint, {.before = [this] { log_.sync(); },
                              .after = [this, step = checkpoint.step] { prune(step); }});
-  if (!ended_) return;
-  const std::optional<SavedCheckpoint> last = saver_->finish(recipe_.train.checkpoint_limit);
-  last->need(world_);
-  saved(last);
-}
-
-void Run::finish_save() {
-  saved(saver_->finish(recipe_.train.checkpoint_limit));
 }
 
 /// What is said of a checkpoint that has ended, if one has.
