@@ -44,8 +44,6 @@
 namespace vfm::train {
 namespace {
 
-constexpr const char* kSkippedSamples = "skipped_samples";  // in train.json
-
 class Run {
  public:
   Run(const RunOptions& options, dist::World& world, io::ManifestWriter& manifest,
@@ -348,31 +346,10 @@ void Run::begin() {
   trainer_->shards().gather();
 }
 
-/// Settles the data; `train` is the train.json of a run that goes on, or null. What is left out
-/// then stays out, unless --skip-samples says otherwise.
+/// Settles the data; `train` is the train.json of a run that goes on, or null.
 void Run::settle_data(const Json& train) {
   data_->settle(world_, train);
-  std::vector<std::size_t> samples;
-  on_all_ranks(world_, [&] {
-    if (!leader()) return;
-    if (train.is_object()) skipped_ = train.value(kSkippedSamples, skipped_);
-    if (!options_.skip_samples.empty()) {
-      std::vector<std::string> given = read_skipped(options_.skip_samples);
-      if (train.is_object() && given != skipped_)
-        log_warning(
-            "--skip-samples names {}, and '{}' has left out {} up to here: others are "
-            "trained on now",
-            counted(std::ssize(given), "sample"), options_.out, skipped_.size());
-      skipped_ = std::move(given);
-    }
-    samples = find_samples(*data_, skipped_);
-    if (samples.empty() && !skipped_.empty() && !options_.skip_samples.empty())
-      fail_usage("'{}' has {}, and none is that of a sample of the data, such as '{}'",
-                 options_.skip_samples, counted(std::ssize(skipped_), "key"), data_->entry(0).key);
-    if (!skipped_.empty()) log_info("{} left out", counted(std::ssize(samples), "sample"));
-  });
-  const std::string told = dist::broadcast(world_, dump_json(Json(samples)));
-  data_->leave_out(parse_json(told, "samples to leave out").get<std::set<std::size_t>>());
+  skipped_ = leave_out_skipped(world_, *data_, options_.skip_samples, options_.out, train);
 }
 
 /// Says what it does not keep.
