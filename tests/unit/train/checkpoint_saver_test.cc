@@ -97,6 +97,7 @@ TEST_CASE("the newest complete snapshot stays in memory, and is read in place of
   if (!has_memory_folder()) return;
   const TemporaryFolder folder;
   const std::string run = folder / "run";
+  fs::create_directory(run);
   const SavedState first(5), second(6);
   const auto values = values_of(first), later = values_of(second);
   /// The files of a step that are in memory, as COMPLETE has them.
@@ -170,6 +171,11 @@ TEST_CASE("a folder of others in memory is not used") {
   CHECK(other.begin({100}, 1e18) == SnapshotMemory::Place::process);  // it has it already
   CHECK(other.begin({200}, 1e18) == SnapshotMemory::Place::none);
   fs::permissions(made, fs::perms::owner_all);
+  // In another container the path may be that of another folder.
+  fs::create_directory(run);
+  CHECK(snapshot_files(run).empty());
+  fs::remove(run);
+  CHECK(snapshot_files(run).size() == 1);
   own.remove();
   CHECK_FALSE(fs::exists(made));
 }
