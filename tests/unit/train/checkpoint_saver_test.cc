@@ -218,6 +218,27 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a checkpoint that takes too long ends the run, and who writes what is said") {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const SavedState state(5);
+  const auto hang = [] {
+    for (;; std::this_thread::yield())
+      check_stop();
+  };
+  const auto errors = on_ranks(2, [&](dist::World& world) {
+    const dist::Mesh mesh(world, {});
+    CheckpointSaver saver(mesh, run, {600}, folder.path);
+    saver.begin(state.checkpoint(3), {.before = hang, .after = {}});
+    saver.finish(0.2);
+  });
+  REQUIRE(errors.size() == 1);
+  CHECK(errors[0].find("the checkpoint of step 3 is not written after 0.2 s") != errors[0].npos);
+  CHECK(errors[0].find("rank 0 on host ") != errors[0].npos);
+  CHECK(errors[0].find("writes '" + run + "/checkpoints/.step-00000003.tmp'") != errors[0].npos);
+  CHECK(models::list_checkpoints(run).empty());
+}
+
 TEST_CASE("a checkpoint that is abandoned leaves the one before it") {
   const TemporaryFolder folder;
   const std::string run = folder / "run";
