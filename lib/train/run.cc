@@ -44,8 +44,6 @@
 namespace vfm::train {
 namespace {
 
-constexpr const char* kSkippedSamples = "skipped_samples";  // in train.json
-
 class Run {
  public:
   Run(const RunOptions& options, dist::World& world, io::ManifestWriter& manifest,
@@ -106,7 +104,6 @@ class Run {
   std::int64_t first_step() const { return first_step_after(stages_); }
   std::int64_t last_step() const { return first_step() + recipe_.train.steps; }
   void save();
-  void finish_save();
   void saved(const std::optional<SavedCheckpoint>& checkpoint);
   void prune(std::int64_t step) const;
   Json train_json() const;
@@ -210,7 +207,10 @@ void Run::finish_step(const StepResult& result) {
 
 long Run::end() {
   world_.section("checkpoint", recipe_.train.checkpoint_limit);  // rank 0 may write a report
-  finish_save();
+  // The last one: nothing after it makes up for it.
+  const std::optional<SavedCheckpoint> last = saver_->finish(recipe_.train.checkpoint_limit);
+  if (last) last->need(world_);
+  saved(last);
   saver_->forget();
   if (trainer_->state().skips_in_row > 0 && trainer_->state().step >= last_step())
     fail("the last {} were skipped: {}, start over with a lower one",
@@ -224,7 +224,8 @@ long Run::end() {
   if (leader() && !options_.report.empty())
     write_training_report(options_, recipe_, stages_, *trainer_, validation_->first());
   if (stop_file_) stop_file_->obeyed();
-  if (leader() && !by_term_ && trainer_->state().step < last_step())
+  if (leader() && !by_term_ && trainer_->state().skips_in_row == 0 &&
+      trainer_->state().step < last_step())
     log_info("asked to end: saved after step {} of {}", trainer_->state().step, last_step());
   return std::stol(dist::broadcast(world_, std::to_string(failures_.size())));
 }
@@ -345,31 +346,10 @@ void Run::begin() {
   trainer_->shards().gather();
 }
 
-/// Settles the data; `train` is the train.json of a run that goes on, or null. What is left out
-/// then stays out, unless --skip-samples says otherwise.
+/// Settles the data; `train` is the train.json of a run that goes on, or null.
 void Run::settle_data(const Json& train) {
   data_->settle(world_, train);
-  std::vector<std::size_t> samples;
-  on_all_ranks(world_, [&] {
-    if (!leader()) return;
-    if (train.is_object()) skipped_ = train.value(kSkippedSamples, skipped_);
-    if (!options_.skip_samples.empty()) {
-      std::vector<std::string> given = read_skipped(options_.skip_samples);
-      if (train.is_object() && given != skipped_)
-        log_warning(
-            "--skip-samples names {}, and '{}' has left out {} up to here: others are "
-            "trained on now",
-            counted(std::ssize(given), "sample"), options_.out, skipped_.size());
-      skipped_ = std::move(given);
-    }
-    samples = find_samples(*data_, skipped_);
-    if (samples.empty() && !skipped_.empty() && !options_.skip_samples.empty())
-      fail_usage("'{}' has {}, and none is that of a sample of the data, such as '{}'",
-                 options_.skip_samples, counted(std::ssize(skipped_), "key"), data_->entry(0).key);
-    if (!skipped_.empty()) log_info("{} left out", counted(std::ssize(samples), "sample"));
-  });
-  const std::string told = dist::broadcast(world_, dump_json(Json(samples)));
-  data_->leave_out(parse_json(told, "samples to leave out").get<std::set<std::size_t>>());
+  skipped_ = leave_out_skipped(world_, *data_, options_.skip_samples, options_.out, train);
 }
 
 /// Says what it does not keep.
@@ -453,7 +433,7 @@ void Run::save() {
   world_.section("checkpoint", recipe_.train.checkpoint_limit);
   if (saver_->pending()) {
     const Stopwatch watch;
-    finish_save();
+    saved(saver_->finish(recipe_.train.checkpoint_limit));
     if (leader())
       log_info("step {}: waited {} for the checkpoint before", trainer_->state().step,
                watch.text());
@@ -470,14 +450,6 @@ void Run::save() {
   // Before a checkpoint the logs are durable, as it must not be ahead of them.
   saver_->begin(checkpoint, {.before = [this] { log_.sync(); },
                              .after = [this, step = checkpoint.step] { prune(step); }});
-  if (!ended_) return;
-  const std::optional<SavedCheckpoint> last = saver_->finish(recipe_.train.checkpoint_limit);
-  last->need(world_);
-  saved(last);
-}
-
-void Run::finish_save() {
-  saved(saver_->finish(recipe_.train.checkpoint_limit));
 }
 
 /// What is said of a checkpoint that has ended, if one has.

@@ -6,9 +6,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
-#include <mutex>
+#include <future>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -19,7 +18,8 @@ class StopFile {
   /// Looks for the file in the folder `run`, and calls request_wind_up() (base/stop.h) when it is
   /// there. An error is a warning, said once; it looks again.
   explicit StopFile(const std::string& run);
-  /// Ends the thread, also in the middle of a request to a store.
+  /// Ends the thread, also in the middle of a request to a store. One whose disk hangs is left
+  /// behind (base/left_behind.h).
   ~StopFile();
   StopFile(const StopFile&) = delete;
   StopFile& operator=(const StopFile&) = delete;
@@ -28,13 +28,11 @@ class StopFile {
   void obeyed() const;
 
  private:
-  void look();
+  struct Looking;
 
-  const std::string path_;
-  std::atomic<bool> found_{false}, ends_{false};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::thread thread_;  // the last member: it uses the others
+  const std::shared_ptr<Looking> looking_;  // The thread keeps it.
+  std::future<void> ended_;
+  std::thread thread_;
 };
 
 }  // namespace vfm::train

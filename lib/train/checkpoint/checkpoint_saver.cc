@@ -40,7 +40,7 @@ struct CheckpointSaver::Job {
   mutable std::mutex mutex;
   std::condition_variable changed;
   bool done = false;
-  std::string at;  // the file that is being written
+  std::string at;  // the file, or the folder, that is being written
 
   bool is_done() const {
     const std::lock_guard lock(mutex);
@@ -297,6 +297,7 @@ void CheckpointSaver::done(std::map<std::string, std::string> hashes, std::excep
 
 void CheckpointSaver::start(Act act) {
   job_ = std::make_shared<Job>();
+  job_->at = temporary_;
   thread_ = std::thread([job = job_, act = std::move(act)] {
     stop_thread_by(&job->stop);
     const SurvivesFullDisk survives;
@@ -345,7 +346,7 @@ void CheckpointSaver::start_complete(const std::vector<std::string>& lines) {
     }
     try {  // what follows makes it no less complete
       if (around.after && !job.stop) around.after();
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       log_warning("{}", error.what());
     } catch (const Stopped&) {
     }

@@ -36,9 +36,12 @@ std::string prefix_of_user() {
   return fmt::format("vfm-{}-", ::geteuid());
 }
 
+/// Containers may share /dev/shm and have other folders under the same path.
 std::string snapshot_folder(const std::string& run, const std::string& root) {
-  return io::join_path(root,
-                       prefix_of_user() + hash_hex(io::canonical_path(run)).substr(0, kRunDigits));
+  std::string name = io::canonical_path(run);
+  if (struct stat facts{}; ::stat(run.c_str(), &facts) == 0)
+    name += fmt::format(" {} {}", facts.st_dev, facts.st_ino);
+  return io::join_path(root, prefix_of_user() + hash_hex(name).substr(0, kRunDigits));
 }
 
 /// Whether nobody else can have put anything there.

@@ -2,10 +2,11 @@
 //
 // The files lie in /dev/shm, if it has room: there they outlive a process that is killed, and the
 // next start of the run on this host reads them in place of the disk. The folder vfm-UID-RUN, where
-// RUN is a hash of the run's path, is for this user alone. A file that is whole has the hash of its
-// contents, which COMPLETE lists, at the beginning of its name. Two snapshots take turns, as the
-// earlier one is the newest complete one until the other is; their memory is kept for the next
-// ones. Without room in /dev/shm a snapshot lies in the process's own memory, and there is one.
+// RUN is a hash of the run's path, device and inode, is for this user alone. A file that is whole
+// has the hash of its contents, which COMPLETE lists, at the beginning of its name. Two snapshots
+// take turns, as the earlier one is the newest complete one until the other is; their memory is
+// kept for the next ones. Without room in /dev/shm a snapshot lies in the process's own memory, and
+// there is one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,7 +34,7 @@ void remove_snapshots(const std::string& run, const std::string& root = kMemoryF
 /// The snapshots of a rank. Thread-safety: one thread at a time.
 class SnapshotMemory {
  public:
-  /// `root` is the folder to try.
+  /// `root` is the folder to try. `run` is there, unless it is in a bucket.
   SnapshotMemory(const std::string& run, int rank, std::string root = kMemoryFolder);
   /// Files in /dev/shm stay.
   ~SnapshotMemory();

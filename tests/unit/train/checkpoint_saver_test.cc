@@ -97,6 +97,7 @@ TEST_CASE("the newest complete snapshot stays in memory, and is read in place of
   if (!has_memory_folder()) return;
   const TemporaryFolder folder;
   const std::string run = folder / "run";
+  fs::create_directory(run);
   const SavedState first(5), second(6);
   const auto values = values_of(first), later = values_of(second);
   /// The files of a step that are in memory, as COMPLETE has them.
@@ -170,6 +171,11 @@ TEST_CASE("a folder of others in memory is not used") {
   CHECK(other.begin({100}, 1e18) == SnapshotMemory::Place::process);  // it has it already
   CHECK(other.begin({200}, 1e18) == SnapshotMemory::Place::none);
   fs::permissions(made, fs::perms::owner_all);
+  // In another container the path may be that of another folder.
+  fs::create_directory(run);
+  CHECK(snapshot_files(run).empty());
+  fs::remove(run);
+  CHECK(snapshot_files(run).size() == 1);
   own.remove();
   CHECK_FALSE(fs::exists(made));
 }
@@ -210,6 +216,27 @@ TEST_CASE(
     models::verify_checkpoint(checkpoint_path(run, 5));
     fs::remove_all(checkpoint_path(run, 5));
   }
+}
+
+TEST_CASE("a checkpoint that takes too long ends the run, and who writes what is said") {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const SavedState state(5);
+  const auto hang = [] {
+    for (;; std::this_thread::yield())
+      check_stop();
+  };
+  const auto errors = on_ranks(2, [&](dist::World& world) {
+    const dist::Mesh mesh(world, {});
+    CheckpointSaver saver(mesh, run, {600}, folder.path);
+    saver.begin(state.checkpoint(3), {.before = hang, .after = {}});
+    saver.finish(0.2);
+  });
+  REQUIRE(errors.size() == 1);
+  CHECK(errors[0].find("the checkpoint of step 3 is not written after 0.2 s") != errors[0].npos);
+  CHECK(errors[0].find("rank 0 on host ") != errors[0].npos);
+  CHECK(errors[0].find("writes '" + run + "/checkpoints/.step-00000003.tmp'") != errors[0].npos);
+  CHECK(models::list_checkpoints(run).empty());
 }
 
 TEST_CASE("a checkpoint that is abandoned leaves the one before it") {
