@@ -361,8 +361,7 @@ void S3Client::copy_in_parts(ObjectRequest request, const ObjectFacts& facts,
     }
     complete_upload(to, id, writer, parts, {});
   } catch (...) {
-    claim.leave();
-    end_upload(to, id);
+    claim.end_upload();
     throw;
   }
 }
