@@ -10,9 +10,9 @@
 #include <map>
 #include <utility>
 
+#include "base/disk_errors.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/stop.h"
 #include "io/remote/address.h"
 #include "io/remote/remote_file.h"
 #include "io/scratch_file.h"
@@ -65,6 +65,7 @@ void KeptBytes::add(std::span<const char> bytes, std::uint64_t offset) {
   const std::lock_guard lock(mutex_);
   if (full_ || offset > count_ || offset + bytes.size() <= count_) return;
   bytes = bytes.subspan(static_cast<std::size_t>(count_ - offset));
+  const SurvivesFullDisk survives;  // of open_nameless()
   try {
     if (!file_) file_ = open_nameless(kept_folder());
     for (std::uint64_t at = count_; !bytes.empty();) {
@@ -76,8 +77,6 @@ void KeptBytes::add(std::span<const char> bytes, std::uint64_t offset) {
     }
   } catch (const Error& error) {
     log_info("what is read again is not kept: {}", error.what());
-    full_ = true;
-  } catch (const Stopped&) {  // The disk is full, which is no fault of this work.
     full_ = true;
   }
 }
