@@ -76,14 +76,16 @@ std::size_t of_one_file(std::span<const CachedBlock> blocks) {
 /// Reads blocks of one file, and adds those that are not there to `missing`.
 void read_blocks(const std::string& path, std::span<const CachedBlock> blocks,
                  std::vector<CachedBlock>& missing) {
-  const auto add_all = [&] { missing.insert(missing.end(), blocks.begin(), blocks.end()); };
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW), path);
   if (!file && errno != ENOENT) fail_errno(errno, "cannot open '{}'", path);
-  if (!file) return add_all();
+  if (!file) {
+    missing.insert(missing.end(), blocks.begin(), blocks.end());
+    return;
+  }
   const std::uint64_t first = blocks.front().number;
   std::vector<Checksum> sums(blocks.back().number - first + 1);
-  if (!read_whole(file.fd(), sums.data(), sums.size() * sizeof(Checksum), place_of_checksum(first)))
-    return add_all();
+  // The file ends with the last checksum that was written.
+  read_whole(file.fd(), sums.data(), sums.size() * sizeof(Checksum), place_of_checksum(first));
   for (const CachedBlock& block : blocks) {
     const Checksum& sum = sums[block.number - first];
     const bool there =

@@ -5,7 +5,9 @@
 
 #include <memory>
 #include <optional>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -123,6 +125,8 @@ std::size_t ErrorLog::count() const {
 /// Writes what others wrote, and then the records that are not among it, in order.
 void ErrorLog::put_merged(const std::string& others,
                           const std::function<void(std::string_view)>& put) {
+  const std::vector<std::string_view> lines = lines_of(others);
+  const std::unordered_set<std::string_view> there(lines.begin(), lines.end());
   // Records of (place, number, line). Of equal lines, only the first is kept.
   Sorter in_order(dir_name(path_), kSorterMemory);
   {
@@ -130,7 +134,7 @@ void ErrorLog::put_merged(const std::string& others,
     std::string last, record;
     for (std::string_view rest; stream.next(rest);) {
       std::string line = take_ordered_text(rest);
-      if (line == last || others.find(line) != std::string::npos) continue;
+      if (line == last || there.contains(line.substr(0, line.size() - 1))) continue;
       record = take_bytes(rest, kPlaceBytes);
       record += line;
       in_order.add(record);
@@ -157,7 +161,6 @@ void ErrorLog::finish() {
   }
   put_merged(others, [&](std::string_view text) { file.add(text); });
   file.commit();
-  before_ = state_of(path_);
 }
 
 /// Nobody waits for an object. It is replaced only if no other program did so after it was read.
@@ -175,13 +178,7 @@ void ErrorLog::finish_object() {
     const std::string others = there && now != before_ ? there->contents : "";
     ObjectUpload upload(path_);
     put_merged(others, [&](std::string_view text) { upload.write(text.data(), text.size()); });
-    const std::uint64_t bytes = upload.bytes_written();
-    const std::optional<std::string> made =
-        guarded ? upload.commit_over(there ? there->version : "") : upload.commit();
-    if (made) {
-      before_ = state_of_object(bytes, *made);
-      return;
-    }
+    if (guarded ? upload.commit_over(there ? there->version : "") : upload.commit()) return;
   }
 }
 

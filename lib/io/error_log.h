@@ -60,7 +60,7 @@ class ErrorLog {
   void put_merged(const std::string& others, const std::function<void(std::string_view)>& put);
 
   std::string path_, tool_;
-  std::string before_;
+  const std::string before_;  // State of the file of an earlier run, or "".
   mutable std::mutex mutex_;
   Sorter lines_;  // Records of (line, place, number).
   std::uint64_t count_ = 0;

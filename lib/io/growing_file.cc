@@ -46,6 +46,16 @@ void remove_local(const std::string& local) {
 
 }  // namespace
 
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    if (end > begin) lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
 bool replaces_by_version(const std::string& folder) {
   try {
     BucketStore(folder).check_conditions();
@@ -109,15 +119,6 @@ void GrowingFile::take_lines() {
   version_ = object ? object->version : "";
   if (!object) return;
   const std::string own = read_file(local_);
-  const auto lines_of = [](std::string_view text) {
-    std::vector<std::string_view> lines;
-    for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = std::min(text.find('\n', begin), text.size());
-      if (end > begin) lines.push_back(text.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    return lines;
-  };
   const std::vector<std::string_view> known = lines_of(own);
   const std::unordered_set<std::string_view> there(known.begin(), known.end());
   std::string more;

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace vfm::io {
 
@@ -41,5 +43,7 @@ class GrowingFile {
 /// Returns whether the store of a bucket's folder can replace an object that nobody else has
 /// replaced, and only then.
 bool replaces_by_version(const std::string& folder);
+/// Returns the lines of a text that are not empty, without their ends.
+std::vector<std::string_view> lines_of(std::string_view text);
 
 }  // namespace vfm::io

@@ -10,9 +10,9 @@
 #include <map>
 #include <utility>
 
+#include "base/disk_errors.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/stop.h"
 #include "io/remote/address.h"
 #include "io/remote/remote_file.h"
 #include "io/scratch_file.h"
@@ -23,7 +23,8 @@ namespace {
 constexpr std::uint64_t kMostKept = std::uint64_t{16} << 30;
 constexpr std::uint64_t kMostInMemory = std::uint64_t{64} << 20;
 
-std::atomic<std::uint64_t> g_kept_bytes = 0;
+std::atomic<std::uint64_t> g_kept_bytes = 0;     // for which there is room
+std::atomic<std::uint64_t> g_written_bytes = 0;  // of these
 
 std::string kept_folder() {
   return std::filesystem::temp_directory_path().string();
@@ -37,7 +38,8 @@ std::uint64_t most_kept() {
   const std::uint64_t free =
       std::uint64_t{facts.f_bavail} * static_cast<std::uint64_t>(facts.f_bsize);
   const bool in_memory = facts.f_type == kTmpfs || facts.f_type == kRamfs;
-  return std::min(in_memory ? kMostInMemory : kMostKept, g_kept_bytes + free / 4);
+  // Of the free space, others of these objects will take what is not yet written.
+  return std::min(in_memory ? kMostInMemory : kMostKept, (g_written_bytes + free) / 4);
 }
 
 struct NamedObject {
@@ -58,6 +60,7 @@ std::map<std::string, NamedObject>& named_objects() {
 
 KeptBytes::~KeptBytes() {
   g_kept_bytes -= room_;
+  g_written_bytes -= count_;
 }
 
 void KeptBytes::add(std::span<const char> bytes, std::uint64_t offset) {
@@ -65,6 +68,7 @@ void KeptBytes::add(std::span<const char> bytes, std::uint64_t offset) {
   const std::lock_guard lock(mutex_);
   if (full_ || offset > count_ || offset + bytes.size() <= count_) return;
   bytes = bytes.subspan(static_cast<std::size_t>(count_ - offset));
+  const SurvivesFullDisk survives;  // of open_nameless()
   try {
     if (!file_) file_ = open_nameless(kept_folder());
     for (std::uint64_t at = count_; !bytes.empty();) {
@@ -73,11 +77,10 @@ void KeptBytes::add(std::span<const char> bytes, std::uint64_t offset) {
       if (put < 0) fail_errno(errno, "cannot write '{}'", file_.path());
       bytes = bytes.subspan(static_cast<std::size_t>(put));
       count_ = at += static_cast<std::uint64_t>(put);
+      g_written_bytes += static_cast<std::uint64_t>(put);
     }
   } catch (const Error& error) {
     log_info("what is read again is not kept: {}", error.what());
-    full_ = true;
-  } catch (const Stopped&) {  // The disk is full, which is no fault of this work.
     full_ = true;
   }
 }

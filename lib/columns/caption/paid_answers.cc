@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "base/full_disk.h"
@@ -23,17 +22,15 @@ PaidAnswers::PaidAnswers(std::string path)
     : kept_(io::GrowingFile::of_lines(std::move(path))), path_(kept_.local()) {
   if (!io::file_exists(path_)) return;
   const std::string lines = io::read_file(path_);
-  for (std::size_t begin = 0; begin < lines.size();) {
-    const std::size_t end = std::min(lines.find('\n', begin), lines.size());
+  for (const std::string_view line : io::lines_of(lines)) {
     try {
-      const Json one = parse_json(std::string_view(lines).substr(begin, end - begin), path_);
+      const Json one = parse_json(line, path_);
       answers_[need_string(one, "request", path_)] = {
           need_string(one, "text", path_), need_integer(one, "prompt_tokens", path_),
           need_integer(one, "completion_tokens", path_), get_bool(one, "cut").value_or(false),
           get_string(one, "why_empty").value_or("")};
     } catch (const Error&) {
     }
-    begin = end + 1;
   }
 }
 

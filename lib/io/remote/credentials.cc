@@ -334,7 +334,7 @@ Credentials CredentialSource::get() {
   } catch (const Error&) {
     if (!held_ || held_->expires <= now) throw;
   }
-  fetched_ = now;
+  fetched_ = now_();  // All requests wait for a fetch, and one that fails may take long.
   return *held_;
 }
 
@@ -342,10 +342,9 @@ void CredentialSource::check() const {
   if (check_) check_();
 }
 
-bool CredentialSource::forget(const Credentials& refused) {
+void CredentialSource::forget(const Credentials& refused) {
   const std::lock_guard lock(mutex_);
   if (held_ && held_->key_id == refused.key_id && held_->token == refused.token) held_.reset();
-  return true;
 }
 
 S3Place place_by_environment(const std::string& profile) {

@@ -43,9 +43,8 @@ class CredentialSource {
   /// Returns credentials that do not expire soon. If they cannot be renewed, returns the older ones
   /// until they expire. Throws Error.
   Credentials get();
-  /// Forgets these credentials, as the server calls them expired. Returns whether get() may now
-  /// return others.
-  bool forget(const Credentials& refused);
+  /// Forgets these credentials, as the server calls them expired.
+  void forget(const Credentials& refused);
 
  private:
   std::mutex mutex_;

@@ -61,7 +61,7 @@ struct UploadClaim::Held {
   const std::string object, key;
   std::mutex mutex;  // guards what follows, and the writes of the object
   std::string id;
-  bool ended = false;
+  bool ended = false;  // The object is removed, or left for the next program.
 
   void write() {
     Json sign = sign_of_process();
@@ -147,7 +147,7 @@ class ClaimKeeper {
   void run() {
     const CancelledBy end(ends_);
     std::unique_lock lock(mutex_);
-    Clock::time_point last;
+    Clock::time_point last = Clock::now();
     for (;;) {
       if (claims_.empty() && again_.empty()) {
         changed_.wait(lock, [&] { return ends_ || !claims_.empty() || !again_.empty(); });
@@ -316,9 +316,16 @@ UploadClaim::~UploadClaim() {
   }
 }
 
-void UploadClaim::leave() {
+void UploadClaim::end_upload() {
   const std::lock_guard lock(held_->mutex);
-  held_->ended = true;
+  try {
+    held_->client.end_upload(held_->key, held_->id);
+  } catch (const Error& error) {
+    log_info("{}; the next program ends it", error.what());
+    held_->ended = true;
+  } catch (const Stopped&) {
+    held_->ended = true;
+  }
 }
 
 void UploadClaim::set_id(const std::string& id) {

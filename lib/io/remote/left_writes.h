@@ -33,15 +33,15 @@ class UploadClaim {
  public:
   /// Writes the claim. Throws Error. Begin the upload after that.
   UploadClaim(S3Client& client, const std::string& key);
-  /// Removes the claim, unless leave() was called. Complete or end the upload before that.
+  /// Removes the claim. Complete or end the upload before that.
   ~UploadClaim();
   UploadClaim(const UploadClaim&) = delete;
   UploadClaim& operator=(const UploadClaim&) = delete;
 
   /// The id of the upload. The next beat writes it.
   void set_id(const std::string& id);
-  /// Leaves the claim where it is, because the upload could not be ended.
-  void leave();
+  /// Ends the upload. If that fails, the claim stays where it is, for the next program.
+  void end_upload();
 
   struct Held;
 

@@ -151,7 +151,7 @@ ObjectAnswer Requester::exchange(const ObjectRequest& request, WebRequest& sent)
   sent.connect_seconds = std::clamp(most / 4, 0.25, 20.0);
   sent.silent_seconds = request.long_work ? most : std::clamp(most / 4, 0.25, 60.0);
   sent.answer_seconds = most / 2;
-  if (request.despite_stop) {
+  if (request.once) {
     sent.despite_stop = true;
     sent.seconds = 5;
   }
@@ -173,7 +173,7 @@ ObjectAnswer Requester::send(const ObjectRequest& request) {
   for (;;) {
     ObjectAnswer answer = try_once(request);
     answer.tries = retry.tries();
-    if (!may_retry(request, answer) || request.despite_stop) return answer;
+    if (!may_retry(request, answer) || request.once) return answer;
     note_try(shown(request.key), answer);
     // A try that sent much was no wait.
     if (answer.tries == 1 && request.body.size() > (std::size_t{1} << 20)) retry.progress();

@@ -35,7 +35,7 @@ struct ObjectRequest {
   bool retry_conflict = false;  ///< 409 is tried again.
   std::size_t most_bytes = std::size_t{16} << 20;
   const std::atomic<bool>* cancelled = nullptr;
-  bool despite_stop = false;  ///< Sent once also after a stop, for at most five seconds.
+  bool once = false;  ///< Sent once, for at most five seconds, also after a stop.
 };
 
 /// While an object of this class exists, requests of this thread end when `cancelled` becomes true,

@@ -126,6 +126,10 @@ struct S3Client::State {
 
   std::string address(const std::string& key) const { return requester->shown(key); }
   std::optional<ObjectFacts> head(const std::string& key) const;
+  /// Returns the version of an object that `writer` wrote, though the last answer does not say so.
+  /// Asks once.
+  std::optional<std::string> written_after_all(const ObjectAnswer& answer, const std::string& key,
+                                               const std::string& writer) const;
   /// Returns the store's time, or 0.
   double list(const std::string& prefix, bool all,
               const std::function<void(const ListedObject&)>& each) const;
@@ -175,6 +179,20 @@ std::optional<ObjectFacts> S3Client::State::head(const std::string& key) const {
     return std::nullopt;
   }
   fail_read("open", address(key), reason.succeeded() ? answer : reason);
+}
+
+std::optional<std::string> S3Client::State::written_after_all(const ObjectAnswer& answer,
+                                                              const std::string& key,
+                                                              const std::string& writer) const {
+  const bool may_be = answer.fault.empty() ? may_succeed_later(answer.status) : !answer.hopeless;
+  if (!may_be) return std::nullopt;
+  ObjectRequest request;
+  request.method = "HEAD";
+  request.key = key;
+  request.once = true;
+  const ObjectAnswer there = requester->send(request);
+  if (!there.succeeded() || there.header(kWriterHeader) != writer) return std::nullopt;
+  return version_of_etag(there.header("etag"));
 }
 
 double S3Client::State::list(const std::string& prefix, bool all,
@@ -291,7 +309,7 @@ void S3Client::State::remove(const std::string& key, bool at_end) const {
   ObjectRequest request;
   request.method = "DELETE";
   request.key = key;
-  request.despite_stop = at_end && stop_requested();
+  request.once = at_end && stop_requested();
   const ObjectAnswer answer = requester->send(request);
   if (!answer.succeeded() && answer.status != 404) fail_write("remove", address(key), answer);
 }
@@ -343,8 +361,7 @@ void S3Client::copy_in_parts(ObjectRequest request, const ObjectFacts& facts,
     }
     complete_upload(to, id, writer, parts, {});
   } catch (...) {
-    claim.leave();
-    end_upload(to, id);
+    claim.end_upload();
     throw;
   }
 }
@@ -383,6 +400,7 @@ std::optional<std::string> S3Client::write(const std::string& key, std::string_v
   if (answer.succeeded()) return version_of_etag(answer.header("etag"));
   const bool gone = answer.status == 404 && !condition.version.empty();
   const bool lost = request.retry_conflict && (answer.status == 412 || gone);
+  if (auto version = state_->written_after_all(answer, key, writer)) return version;
   if (!lost && condition.refusal && answer.fault.empty() && !may_succeed_later(answer.status)) {
     *condition.refusal = fmt::format("status {} {}", answer.status, answer.error.code);
     return std::nullopt;
@@ -454,7 +472,9 @@ std::optional<std::string> S3Client::complete_upload(const std::string& key, con
   // An earlier try, whose answer was lost, may have completed it.
   if (answer.status == 404 || answer.status == 412)
     if (const auto facts = head(key); facts && facts->writer == writer) return facts->version;
-  if (request.retry_conflict && answer.status == 412) return std::nullopt;
+  const bool gone = answer.error.code == "NoSuchKey" && !condition.version.empty();
+  if (request.retry_conflict && (answer.status == 412 || gone)) return std::nullopt;
+  if (auto version = state_->written_after_all(answer, key, writer)) return version;
   fail_write("write", address(key), answer);
 }
 
@@ -463,7 +483,7 @@ void S3Client::end_upload(const std::string& key, const std::string& id) {
   request.method = "DELETE";
   request.key = key;
   request.query["uploadId"] = id;
-  request.despite_stop = stop_requested();
+  request.once = stop_requested();
   const ObjectAnswer answer = state_->requester->send(request);
   if (!answer.succeeded() && answer.status != 404)
     fail_write("end an upload of", address(key), answer);

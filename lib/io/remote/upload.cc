@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/log.h"
 #include "io/at_once.h"
 #include "io/remote/errands.h"
 #include "io/remote/left_writes.h"
@@ -170,14 +169,7 @@ void ObjectUpload::State::abandon() {
     part->errand->drop();
   under_way.clear();
   if (id.empty()) return;
-  try {
-    client->end_upload(key, id);
-  } catch (const Error& error) {
-    log_info("{}; the next program ends it", error.what());
-    claim->leave();
-  } catch (const Stopped&) {
-    claim->leave();
-  }
+  claim->end_upload();
   claim.reset();
 }
 

@@ -174,6 +174,12 @@ TEST_CASE("a range of an object is fetched once, in whole blocks, whatever its b
   CHECK(reads_right(large, {{2047 * block + 5, block}, {3999 * block, block}}));
   CHECK(large->fetched == 3 * block);
   CHECK(block_files(folder.path).size() == 3);
+  // Of a range that goes on behind what was read, only the rest is fetched.
+  const auto begun = std::make_shared<MadeObject>(4 * block, 2);
+  CHECK(reads_right(begun, {{0, block}}));
+  use_cache(folder.path);
+  CHECK(reads_right(begun, {{0, 2 * block}}));
+  CHECK(begun->fetched == 2 * block);
 }
 
 TEST_CASE("a block whose copy is damaged is fetched again") {

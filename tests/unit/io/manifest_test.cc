@@ -318,6 +318,9 @@ TEST_CASE("errors.jsonl tells what was skipped, and goes when nothing was") {
   clean.finish();
   CHECK(read_file(path).find("a.mp4") != std::string::npos);
   CHECK(read_file(path).find("b.mp4") != std::string::npos);
+  clean.finish();  // keeps what it found there at the first time
+  CHECK(read_file(path).find("a.mp4") != std::string::npos);
+  CHECK(read_file(path).find("b.mp4") != std::string::npos);
   again.finish();  // those came while it ran
   CHECK(file_exists(path));
   ErrorLog(path, "vfm-test").finish();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "io/object_server.h"
 #include "io/remote/remote_file.h"
 
@@ -117,6 +118,44 @@ TEST_CASE("a completion that fails after its answer began is sent again, or is l
   };
   CHECK_FALSE(upload()->commit_over(""));
   CHECK(completions == 1);
+}
+
+TEST_CASE("a write whose answers do not come is asked for at the end") {
+  ObjectServer server;
+  std::string lost;  // the method
+  server.after = [&](const ServedRequest& request, int, ServedAnswer& answer) {
+    if (request.method == lost && !is_part(request) && !request.query.contains("uploads"))
+      answer = served_error(503, "SlowDown");
+  };
+  const std::string text(kWholePart + 1, 'x');
+  const auto commit = [&](const char* method, std::size_t size) {
+    ObjectUpload upload(ObjectServer::new_bucket() + "/k");
+    upload.write(text.data(), size);
+    lost = method;
+    const std::string version = upload.commit();
+    lost.clear();
+    return version == hash_hex(std::string_view(text).substr(0, size));
+  };
+  ::setenv("VFM_NET_SECONDS", "1", 1);
+  CHECK(commit("POST", text.size()));
+  CHECK(commit("PUT", 3));
+  // An object of another writer does not count.
+  const std::string bucket = ObjectServer::new_bucket();
+  write_object(bucket + "/k", "older");
+  server.before = [](const ServedRequest& request, int) -> std::optional<ServedAnswer> {
+    if (request.method == "PUT") return served_error(503, "SlowDown");
+    return std::nullopt;
+  };
+  CHECK_THROWS_WITH(write_object(bucket + "/k", "newer"), Catch::Contains("503 SlowDown"));
+}
+
+TEST_CASE("an upload in place of an object that has gone is lost") {
+  ObjectServer server;
+  const std::string text(kWholePart + 1, 'x');
+  ObjectUpload upload(ObjectServer::new_bucket() + "/k");
+  upload.write(text.data(), text.size());
+  CHECK_FALSE(upload.commit_over("older"));
+  CHECK(server.uploads() == 0);
 }
 
 TEST_CASE("a body that came damaged is sent again, and what the server refuses is not") {
