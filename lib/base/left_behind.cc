@@ -8,7 +8,7 @@
 
 namespace vfm {
 namespace {
-std::atomic<int> g_left{0};
+std::atomic<int> g_left{0}, g_on_disk{0};
 }
 
 void count_left_behind() {
@@ -25,6 +25,14 @@ void count_returned() noexcept {
 
 int left_behind() noexcept {
   return g_left;
+}
+
+void count_left_on_disk() noexcept {
+  ++g_on_disk;
+}
+
+int left_on_disk() noexcept {
+  return g_on_disk;
 }
 
 }  // namespace vfm

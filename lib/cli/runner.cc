@@ -328,9 +328,12 @@ int run_command(Tool& tool, const std::string& command, std::vector<std::string>
   wait_politely();
   const int status =
       run_tool(tool, common, arguments, stream_id(command, app), makeflags, options.has("--jobs"));
-  if (const int left = left_behind(); left > 0) {
+  const int left = left_behind();
+  if (left > 0)
     log_warning("{} decodings hang in FFmpeg and end with this program{}", left,
                 options.has("--isolate") ? "; --isolate ends each alone" : "");
+  if (left_on_disk() > 0) log_warning("a disk does not answer; what waits for it ends here");
+  if (left + left_on_disk() > 0) {
     std::fflush(stdout);
     ::_exit(status);  // Keeps the memory that they still use.
   }

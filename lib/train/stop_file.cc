@@ -63,7 +63,7 @@ StopFile::~StopFile() {
   if (ended_.wait_for(kLongest) == std::future_status::ready) {
     thread_.join();
   } else {
-    count_left_behind();
+    count_left_on_disk();
     thread_.detach();
   }
 }

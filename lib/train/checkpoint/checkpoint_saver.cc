@@ -171,7 +171,7 @@ bool CheckpointSaver::abandon() noexcept {
     thread_.join();
     return true;
   }
-  count_left_behind();
+  count_left_on_disk();
   thread_.detach();
   return false;
 }

@@ -9,31 +9,30 @@
 namespace vfm::train {
 namespace {
 
-/// Of each file its path, a line with its size or "-", and its contents.
+/// Of each file a line with the sizes of its path and its text ("-": no text), and both.
 std::string packed(const data::FileTexts& texts) {
   std::string all;
   for (const auto& [path, text] : texts)
-    all += fmt::format("{}\n{}\n", path, text ? std::to_string(text->size()) : "-") +
-           text.value_or("");
+    all += fmt::format("{} {}\n{}{}", path.size(), text ? std::to_string(text->size()) : "-", path,
+                       text.value_or(""));
   return all;
 }
 
 data::FileTexts unpacked(std::string_view all) {
-  data::FileTexts texts;
-  const auto line = [&] {
-    const std::size_t end = all.find('\n');
-    const std::string_view one = all.substr(0, end);
-    all.remove_prefix(end + 1);
+  const auto take = [&all](std::size_t bytes) {
+    const std::string_view one = all.substr(0, bytes);
+    all.remove_prefix(one.size());
     return one;
   };
+  data::FileTexts texts;
   while (!all.empty()) {
-    std::optional<std::string>& text = texts[std::string(line())];
-    const std::string_view size = line();
-    if (size == "-") continue;
-    std::size_t bytes = 0;
-    std::from_chars(size.data(), size.data() + size.size(), bytes);
-    text = all.substr(0, bytes);
-    all.remove_prefix(bytes);
+    const std::string_view sizes = take(all.find('\n') + 1);
+    std::size_t of_path = 0, of_text = 0;
+    const char* const end = sizes.data() + sizes.size();
+    const char* const gap = std::from_chars(sizes.data(), end, of_path).ptr;
+    const bool has_text = std::from_chars(gap + 1, end, of_text).ec == std::errc{};
+    std::optional<std::string>& text = texts[std::string(take(of_path))];
+    if (has_text) text = take(of_text);
   }
   return texts;
 }
