@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """bucket_client.py CLIENT write|read s3://BUCKET/KEY MIB ROUNDS: as bucket_client, by boto3 or by MSC's clients (msc-python,
-msc-rust; with -file through a file of a RAM disk, otherwise in memory). Prints processor seconds and elapsed seconds of all rounds after a first one."""
+msc-rust; with -file through a file of a RAM disk, otherwise in memory). "socket" is no client but the least that any can take:
+one connection, a request signed ahead without a hash of its body, and the bytes from memory to the kernel or back (by TLS
+over https).
+Prints processor seconds and elapsed seconds of all rounds after a first one."""
 import io
 import os
 import resource
+import socket
+import ssl
 import sys
 import time
+from urllib.parse import urlsplit
 
 client, what, address, mib, rounds = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
 bucket, key = address.removeprefix("s3://").split("/", 1)
@@ -23,6 +29,32 @@ if client == "boto3":
             held = io.BytesIO()
             s3.download_fileobj(bucket, key, held)
             assert held.getbuffer().nbytes == len(contents)
+elif client == "socket":
+    import boto3
+    from botocore.config import Config
+
+    method, operation = ("PUT", "put_object") if what == "write" else ("GET", "get_object")
+    signed = boto3.client("s3", config=Config(signature_version="s3v4")).generate_presigned_url(
+        operation, Params={"Bucket": bucket, "Key": key})
+    url = urlsplit(signed)
+    held = memoryview(bytearray(len(contents) + 4096))
+
+    def act():
+        connection = socket.create_connection((url.hostname, url.port))
+        if url.scheme == "https":
+            connection = ssl.create_default_context(cafile=os.environ["AWS_CA_BUNDLE"]).wrap_socket(
+                connection, server_hostname=url.hostname)
+        with connection:
+            length = f"Content-Length: {len(contents)}\r\n" if what == "write" else ""
+            request = f"{method} {url.path}?{url.query} HTTP/1.1\r\nHost: {url.netloc}\r\n{length}Connection: close\r\n\r\n"
+            connection.sendall(request.encode())
+            if what == "write":
+                connection.sendall(contents)
+            received = 0
+            while count := connection.recv_into(held[received:]):
+                received += count
+            assert bytes(held[9:12]) == b"200", bytes(held[:received])
+            assert what == "write" or received > len(contents)
 else:
     import multistorageclient as msc
 

