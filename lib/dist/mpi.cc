@@ -66,11 +66,11 @@ class MpiWorld final : public World {
   int least_local_size() const override { return least_local_size_; }
   void section(std::string_view what, double limit) override {
     World::section(what, limit);
-    meeting_->section(what, limit);
+    meeting_->section(what, current_section());
   }
   void silent_limit(double seconds) override {
+    World::silent_limit(seconds);
     pulse_->limit(seconds);
-    meeting_->least_limit(seconds);
   }
   void record_to(const std::string& folder) override {
     World::record_to(folder);

@@ -82,16 +82,11 @@ Meeting::~Meeting() {
   watcher_.join();
 }
 
-void Meeting::section(std::string_view what, double limit) {
-  const double now = std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+void Meeting::section(std::string_view what, const Section& section) {
   const std::lock_guard lock(mutex_);
   what_ = what;
-  limit_ = times_.begin(what, limit, least_, now);
-}
-
-void Meeting::least_limit(double seconds) {
-  const std::lock_guard lock(mutex_);
-  least_ = seconds;
+  limit_ = section.limit.load();
+  learnt_ = section.learnt;
 }
 
 void Meeting::give_up_by(GiveUp give_up) {
@@ -259,9 +254,8 @@ std::string Meeting::circle() const {
 std::string Meeting::limit_words() const {
   return fmt::format(
       "within {:.3g} s ({})", limit_.load(),
-      times_.learnt()
-          ? fmt::format("three times the usual '{}', at least 'train.silent_limit'", what_)
-          : fmt::format("'train.{}_limit'", what_ == "validation" ? "step" : what_));
+      learnt_ ? fmt::format("three times the usual '{}', at least 'train.silent_limit'", what_)
+              : fmt::format("'train.{}_limit'", what_ == "validation" ? "step" : what_));
 }
 
 void Meeting::give_up() {

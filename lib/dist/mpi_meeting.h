@@ -27,8 +27,8 @@
 #include <utility>
 #include <vector>
 
+#include "dist/device_carrier.h"
 #include "dist/flight_recorder.h"
-#include "dist/section_times.h"
 
 namespace vfm::dist {
 
@@ -48,9 +48,8 @@ class Meeting {
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
-  /// The same as World::section() and World::silent_limit().
-  void section(std::string_view what, double limit);
-  void least_limit(double seconds);
+  /// The same as World::section(), which has set the limit.
+  void section(std::string_view what, const Section& section);
   /// Sets what ends the run: a function of the message and the missing ranks that does not return.
   using GiveUp = std::function<void(std::string, std::vector<int>)>;
   void give_up_by(GiveUp give_up);
@@ -99,8 +98,7 @@ class Meeting {
 
   mutable std::mutex mutex_;  // guards what_ .. give_up_, and end_, against the watching thread
   std::string what_;
-  SectionTimes times_;
-  double least_ = 10;
+  bool learnt_ = false;
   GiveUp give_up_;
   std::string operation_ = "MPI_Init";
   std::string before_;  // the operation before `operation_`
