@@ -166,8 +166,11 @@ class MpiWorld final : public World {
     check(MPI_Comm_free(&here), "MPI_Comm_free");
     check(MPI_Allreduce(&local_size_, &least_local_size_, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD),
           "MPI_Allreduce");
-    meeting_.emplace(rank_, size_, host_, recorder());
-    plan_ = make_pulse_plan(rank_, first, meeting_->hosts());
+    plan_ = make_pulse_plan(rank_, size_, first, host_);
+    std::vector<std::string> hosts;
+    for (const Pulse::Rank& one : plan_.ranks)
+      hosts.push_back(one.host);
+    meeting_.emplace(rank_, std::move(hosts), recorder());
     if (rank_ == 0 && least_local_size_ < size_) log_info("{}", interface_words());
   }
 

@@ -41,8 +41,8 @@ struct Waits {
 
 class Meeting {
  public:
-  /// A collective.
-  Meeting(int rank, int size, const std::string& host, FlightRecorder& recorder);
+  /// A collective. `hosts` are the names of the ranks' hosts.
+  Meeting(int rank, std::vector<std::string> hosts, FlightRecorder& recorder);
   /// Every rank must have left its last collective before.
   ~Meeting();
   Meeting(const Meeting&) = delete;
@@ -53,7 +53,6 @@ class Meeting {
   /// Sets what ends the run: a function of the message and the missing ranks that does not return.
   using GiveUp = std::function<void(std::string, std::vector<int>)>;
   void give_up_by(GiveUp give_up);
-  const std::vector<std::string>& hosts() const { return hosts_; }
 
   /// Calls `done` again and again, and returns when it returns true. `place` says in messages where
   /// this rank waits. `awaited` returns the ranks that it waits for; null: all ranks.
@@ -91,7 +90,7 @@ class Meeting {
   const int rank_, size_;
   FlightRecorder& recorder_;
   const int recorded_as_;  // the number of all ranks there
-  std::vector<std::string> hosts_;
+  const std::vector<std::string> hosts_;
   std::function<void()> meanwhile_;
   struct Channel;  // hides MPI's types
   std::unique_ptr<Channel> channel_;
