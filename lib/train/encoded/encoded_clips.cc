@@ -205,7 +205,7 @@ double EncodedClips::device_bytes() const {
 }
 
 void EncodedClips::settle(dist::World& world, const Json& kept) {
-  encoders_->load();
+  encoders_->load(world);
   if (encoders_->vocabulary() > 0) return;
   const auto channels = static_cast<std::size_t>(encoders_->channels());
   const std::optional<models::LatentScale>& base = options_.base.scale;
