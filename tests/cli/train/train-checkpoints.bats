@@ -117,7 +117,7 @@ PY
   HANG=/run/ HANG_WHEN=$PWD/hangs LD_PRELOAD=$PWD/hang-write.so "${TRAIN[@]}" run train.steps=1000000 \
     train.checkpoint_every=20 train.checkpoint_limit=3 train.log_every=1000000 validation.every=0 >out 2>err 3>&- &
   pid=$!
-  until [ -s out ]; do kill -0 "$pid" && sleep 0.1; done
+  until grep -q '"kind":"checkpoint"' out; do kill -0 "$pid" && sleep 0.1; done
   touch hangs
   SECONDS=0 status=0
   timeout 60 tail --pid="$pid" -f /dev/null || kill -KILL "$pid"
