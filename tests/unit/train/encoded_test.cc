@@ -183,6 +183,7 @@ TEST_CASE("in the middle, latents as halves have the bits of vfm-pack's") {
 TEST_CASE("one rank lists the clips of a dataset for all") {
   for (const bool sizes : {true, false}) {
     const ClipFolder clips({.sizes = sizes});
+    clips.folder.write("dataset.json", R"({"splits": {"val": {"samples": 1}}})");
     const RunOptions options = options_of(clips);
     const auto facts_of = [&] {
       const auto train = open(options);
