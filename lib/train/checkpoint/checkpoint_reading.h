@@ -1,7 +1,7 @@
 // Reads the tensors of a checkpoint, or of another model, on all ranks of a run together.
 //
-// Each byte is read once. A file has one reader, which tells all ranks its tensors. Of a model in
-// any format each tensor has one, among the few ranks that open the model. A reader then reads
+// Each byte is read once. A file has one reader, which tells all ranks its tensors. A model in any
+// format is opened by some ranks, and each of its tensors has one reader. A reader then reads
 // the file in pieces, in rounds that all ranks know, and sends each rank what that wants of a
 // piece. Ranks that want the same part are a tree: a rank gets its part from one of them and passes
 // it on to two others at most. So the file system is asked as often on any number of ranks, and a
@@ -37,8 +37,9 @@ class CheckpointReading {
   /// place of files: path -> copy. Throws on all ranks if a file cannot be opened. A collective.
   CheckpointReading(dist::World& world, const std::string& folder, const std::string& name,
                     std::map<std::string, std::string> copies = {}, std::int64_t piece = kPiece);
-  /// Of a set that the ranks with a reader_number() have opened; null on all others. It must live
-  /// until load() returns. Codes are values here. Of several ranks. A collective.
+  /// Takes a set that the ranks with a reader_number() have opened, and null on all others. The set
+  /// must live until load() returns. Coded tensors have their values as F32. `world` has several
+  /// ranks. A collective.
   CheckpointReading(dist::World& world, const io::TensorSet* opened, std::int64_t piece = kPiece);
   /// The most ranks that open such a set.
   static constexpr int kMostReaders = 64;
