@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/clips.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <iterator>
 #include <list>
@@ -12,8 +14,10 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "data/given_texts.h"
 #include "data/open_shard.h"
 #include "io/file.h"
+#include "io/packed.h"
 #include "io/remote/address.h"
 #include "shard/dataset_meta.h"
 #include "shard/finished_dataset.h"
@@ -132,6 +136,46 @@ struct ClipSet::State {
     clips.push_back(std::move(clip));
   }
 
+  std::string packed() const {
+    std::string all;
+    io::put_text(all, dump_json(info));
+    for (const std::string& tar : tars)
+      io::put_text(all, tar);
+    for (const StoredClip& clip : clips) {
+      io::put_text(all, clip.key);
+      for (const std::int64_t number :
+           {static_cast<std::int64_t>(clip.shard), clip.row, clip.bytes,
+            std::int64_t{clip.still ? 1 : 0}, clip.facts.frames, std::int64_t{clip.facts.width},
+            std::int64_t{clip.facts.height}, clip.embedding_bytes, clip.caption_bytes})
+        io::put_number(all, static_cast<std::uint64_t>(number));
+      io::put_real(all, clip.facts.seconds);
+      io::put_real(all, clip.facts.fps);
+    }
+    return all;
+  }
+
+  void unpack(std::string_view all) {
+    info = parse_json(std::string(io::take_text(all)), "the shards of a dataset");
+    for (std::size_t i = 0; i < info["clips"].size(); ++i)
+      tars.emplace_back(io::take_text(all));
+    const auto number = [&] { return static_cast<std::int64_t>(io::take_number(all)); };
+    while (!all.empty()) {
+      StoredClip& clip = clips.emplace_back();
+      clip.key = io::take_text(all);
+      clip.shard = static_cast<std::size_t>(number());
+      clip.row = number();
+      clip.bytes = number();
+      clip.still = number() != 0;
+      clip.facts.frames = number();
+      clip.facts.width = static_cast<int>(number());
+      clip.facts.height = static_cast<int>(number());
+      clip.embedding_bytes = number();
+      clip.caption_bytes = number();
+      clip.facts.seconds = io::take_real(all);
+      clip.facts.fps = io::take_real(all);
+    }
+  }
+
   Reader find_open(std::size_t shard) {
     for (auto it = open.begin(); it != open.end(); ++it)
       if (it->first == shard) {
@@ -158,6 +202,11 @@ struct ClipSet::State {
 ClipSet::ClipSet(const std::string& directory, const std::string& split, const ClipListing& listing)
     : state_(std::make_unique<State>()) {
   state_->remote = io::is_remote(directory);
+  const auto* const given = GivenTexts::find(given_as(directory, split, listing));
+  if (given != nullptr && *given) {
+    state_->unpack(**given);
+    return;
+  }
   std::optional<shard::MediaIndex> facts;
   const auto open_facts = [&] {
     if (listing.facts && !facts) facts.emplace(directory);
@@ -189,10 +238,20 @@ ClipSet::ClipSet(const std::string& directory, const std::string& split, const C
   }
 }
 
+std::string ClipSet::given_as(const std::string& directory, const std::string& split,
+                              const ClipListing& listing) {
+  return fmt::format("{} ({}) {}", io::join_path(directory, "clips of " + split),
+                     listing.facts ? "sizes" : "keys", fmt::join(listing.texts.names, ","));
+}
+
+std::string ClipSet::packed() const {
+  return state_->packed();
+}
+
 bool ClipSet::has_split(const std::string& directory, const std::string& split) {
   // Of a dataset of vfm-shard this says it without the notes of all shards.
-  if (const std::string path = io::join_path(directory, "dataset.json"); io::file_exists(path)) {
-    const Json json = parse_json(io::read_file(path), "'" + path + "'");
+  if (const std::string path = io::join_path(directory, "dataset.json"); exists_or_given(path)) {
+    const Json json = parse_json(read_or_given(path), "'" + path + "'");
     const auto splits = json.is_object() ? json.find("splits") : json.end();
     if (splits != json.end() && splits->is_object())
       return splits->contains(split) && get_integer(splits->at(split), "samples").value_or(1) > 0;

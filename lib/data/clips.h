@@ -54,6 +54,12 @@ class ClipSet {
   ClipSet(const std::string& directory, const std::string& split, const ClipListing& listing = {});
   ~ClipSet();
   ClipSet(ClipSet&&) noexcept;
+  /// The name under which data/given_texts.h may have packed() of a set that is opened so. Then
+  /// nothing is read.
+  static std::string given_as(const std::string& directory, const std::string& split,
+                              const ClipListing& listing);
+  /// All that is known of the clips.
+  std::string packed() const;
   /// Whether that dataset has clips in `split`, by vfm-shard's notes.
   static bool has_split(const std::string& directory, const std::string& split);
 

@@ -1,8 +1,8 @@
-// The small files of folders of latents as another process has read them, so that not every process
-// of a run asks the file system for the same.
+// What another process has read of folders of latents and datasets of clips, so that not every
+// process of a run asks the file system for the same.
 //
-// While a GivenTexts exists, LatentSets that its thread opens take from it what it has. All other
-// files are read as always. Thread-safety: one thread.
+// While a GivenTexts exists, LatentSets and ClipSets that its thread opens take from it what it
+// has. All other files are read as always. Thread-safety: one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,7 @@
 namespace vfm::data {
 
 /// Contents by path; none: there is no such file. That of an index.bin is empty and says that the
-/// file fits.
+/// file fits. ClipSet::given_as() names what stands for several files.
 using FileTexts = std::map<std::string, std::optional<std::string>>;
 
 /// Reads latents.json, and the index.jsonl of each split if its samples are to be listed in memory.

@@ -19,6 +19,7 @@
 #include <string>
 
 #include "dist/group.h"
+#include "dist/section_times.h"
 
 namespace vfm::dist {
 
@@ -31,9 +32,12 @@ class DeviceCarrier {
                                          std::function<void()> ended) = 0;
 };
 
-/// The limit set by World::section(). Any thread may read it.
+/// The limit set by World::section(). Any thread may read what is atomic.
 struct Section {
   std::atomic<double> limit{0};  ///< seconds; 0: no limit
+  std::atomic<bool> learnt{false};
+  SectionTimes times = {};
+  double least = 10;  ///< of a limit that is learnt, in seconds; 0: none is
   /// If set, ends the run with this message after a rank is lost; does not return. Set before
   /// carriers are made.
   std::function<void(const std::string&)> lost = {};

@@ -108,18 +108,20 @@ std::string FlightRecorder::error() const {
 std::string FlightRecorder::beat() const {
   constexpr std::size_t kShort = 80;
   const std::lock_guard lock(mutex_);
-  Json groups = Json::array();
+  std::string groups;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const Members& group = groups_[i];
     if (group.begun == 0 || group.ranks.size() < 2) continue;
-    groups.push_back({{"group", i},
-                      {"first", group.ranks.front()},
-                      {"axis", group.axis},
-                      {"begun", group.begun},
-                      {"what", group.begun_what.substr(0, kShort)},
-                      {"ended", group.ended}});
+    const std::string one = dump_json({{"group", i},
+                                       {"first", group.ranks.front()},
+                                       {"axis", group.axis},
+                                       {"begun", group.begun},
+                                       {"what", group.begun_what.substr(0, kShort)},
+                                       {"ended", group.ended}});
+    if (groups.size() + one.size() + section_.size() + kShort > kMostBeat) break;
+    groups += (groups.empty() ? "" : ",") + one;
   }
-  return dump_json({{"section", section_}, {"groups", std::move(groups)}});
+  return vfm::format("{{\"section\":{},\"groups\":[{}]}}", dump_json(section_), groups);
 }
 
 std::string FlightRecorder::record() const {

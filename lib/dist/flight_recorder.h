@@ -36,6 +36,7 @@ class FlightRecorder {
   static constexpr std::size_t kKept = 1000;
   /// Bytes of a description that are kept. What is cut is told apart by a hash.
   static constexpr std::size_t kMostText = 200;
+  static constexpr std::size_t kMostBeat = 65536;
 
   /// An operation that was begun.
   struct Ticket {
@@ -59,7 +60,8 @@ class FlightRecorder {
   std::string error() const;
 
   /// {"section":"step","groups":[{"group":2,"first":0,"axis":"tp","begun":31,"what":"...",
-  /// "ended":30}]}; "first" is the group's lowest rank.
+  /// "ended":30}]}; "first" is the group's lowest rank. Groups that make it longer than kMostBeat
+  /// are not in it.
   std::string beat() const;
   std::string record() const;
 

@@ -66,11 +66,11 @@ class MpiWorld final : public World {
   int least_local_size() const override { return least_local_size_; }
   void section(std::string_view what, double limit) override {
     World::section(what, limit);
-    meeting_->section(what, limit);
+    meeting_->section(what, current_section());
   }
   void silent_limit(double seconds) override {
+    World::silent_limit(seconds);
     pulse_->limit(seconds);
-    meeting_->least_limit(seconds);
   }
   void record_to(const std::string& folder) override {
     World::record_to(folder);
@@ -166,8 +166,11 @@ class MpiWorld final : public World {
     check(MPI_Comm_free(&here), "MPI_Comm_free");
     check(MPI_Allreduce(&local_size_, &least_local_size_, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD),
           "MPI_Allreduce");
-    meeting_.emplace(rank_, size_, host_, recorder());
-    plan_ = make_pulse_plan(rank_, first, meeting_->hosts());
+    plan_ = make_pulse_plan(rank_, size_, first, host_);
+    std::vector<std::string> hosts;
+    for (const Pulse::Rank& one : plan_.ranks)
+      hosts.push_back(one.host);
+    meeting_.emplace(rank_, std::move(hosts), recorder());
     if (rank_ == 0 && least_local_size_ < size_) log_info("{}", interface_words());
   }
 

@@ -25,7 +25,6 @@ constexpr double kBusySeconds = 3e-4;  // of looking before the first sleep: mos
 constexpr double kAnswerSeconds = 2;   // of a limit: that those who wait have to say so
 constexpr double kPause = 1e-3;        // between two looks of a long wait
 constexpr double kWatchPause = 0.5;    // between two looks of the watching thread
-constexpr std::size_t kNameLength = 256;
 
 /// Seconds since `last`, which moves on, without those in which this process was stopped. `pause`
 /// is how long the caller sleeps between two calls.
@@ -42,30 +41,18 @@ std::vector<int> all_ranks(int size) {
   return ranks;
 }
 
-std::vector<std::string> hosts_of(const std::string& host, int size) {
-  std::string mine = host.substr(0, kNameLength - 1);
-  mine.resize(kNameLength);
-  std::string all(kNameLength * static_cast<std::size_t>(size), '\0');
-  MPI_Allgather(mine.data(), kNameLength, MPI_CHAR, all.data(), kNameLength, MPI_CHAR,
-                MPI_COMM_WORLD);
-  std::vector<std::string> hosts;
-  for (std::size_t at = 0; at < all.size(); at += kNameLength)
-    hosts.emplace_back(all.c_str() + at);
-  return hosts;
-}
-
 }  // namespace
 
 struct Meeting::Channel {
   MPI_Comm comm = MPI_COMM_NULL;
 };
 
-Meeting::Meeting(int rank, int size, const std::string& host, FlightRecorder& recorder)
+Meeting::Meeting(int rank, std::vector<std::string> hosts, FlightRecorder& recorder)
     : rank_(rank),
-      size_(size),
+      size_(static_cast<int>(hosts.size())),
       recorder_(recorder),
-      recorded_as_(recorder.add_group("all ranks", all_ranks(size))),
-      hosts_(hosts_of(host, size)),
+      recorded_as_(recorder.add_group("all ranks", all_ranks(size_))),
+      hosts_(std::move(hosts)),
       channel_(std::make_unique<Channel>()),
       heard_(hosts_.size()) {
   // Of its own, so that nothing here is taken for a message of the run's.
@@ -82,16 +69,11 @@ Meeting::~Meeting() {
   watcher_.join();
 }
 
-void Meeting::section(std::string_view what, double limit) {
-  const double now = std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+void Meeting::section(std::string_view what, const Section& section) {
   const std::lock_guard lock(mutex_);
   what_ = what;
-  limit_ = times_.begin(what, limit, least_, now);
-}
-
-void Meeting::least_limit(double seconds) {
-  const std::lock_guard lock(mutex_);
-  least_ = seconds;
+  limit_ = section.limit.load();
+  learnt_ = section.learnt;
 }
 
 void Meeting::give_up_by(GiveUp give_up) {
@@ -259,9 +241,8 @@ std::string Meeting::circle() const {
 std::string Meeting::limit_words() const {
   return fmt::format(
       "within {:.3g} s ({})", limit_.load(),
-      times_.learnt()
-          ? fmt::format("three times the usual '{}', at least 'train.silent_limit'", what_)
-          : fmt::format("'train.{}_limit'", what_ == "validation" ? "step" : what_));
+      learnt_ ? fmt::format("three times the usual '{}', at least 'train.silent_limit'", what_)
+              : fmt::format("'train.{}_limit'", what_ == "validation" ? "step" : what_));
 }
 
 void Meeting::give_up() {

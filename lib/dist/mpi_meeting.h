@@ -27,8 +27,8 @@
 #include <utility>
 #include <vector>
 
+#include "dist/device_carrier.h"
 #include "dist/flight_recorder.h"
-#include "dist/section_times.h"
 
 namespace vfm::dist {
 
@@ -41,20 +41,18 @@ struct Waits {
 
 class Meeting {
  public:
-  /// A collective.
-  Meeting(int rank, int size, const std::string& host, FlightRecorder& recorder);
+  /// A collective. `hosts` are the names of the ranks' hosts.
+  Meeting(int rank, std::vector<std::string> hosts, FlightRecorder& recorder);
   /// Every rank must have left its last collective before.
   ~Meeting();
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
-  /// The same as World::section() and World::silent_limit().
-  void section(std::string_view what, double limit);
-  void least_limit(double seconds);
+  /// The same as World::section(), which has set the limit.
+  void section(std::string_view what, const Section& section);
   /// Sets what ends the run: a function of the message and the missing ranks that does not return.
   using GiveUp = std::function<void(std::string, std::vector<int>)>;
   void give_up_by(GiveUp give_up);
-  const std::vector<std::string>& hosts() const { return hosts_; }
 
   /// Calls `done` again and again, and returns when it returns true. `place` says in messages where
   /// this rank waits. `awaited` returns the ranks that it waits for; null: all ranks.
@@ -92,15 +90,14 @@ class Meeting {
   const int rank_, size_;
   FlightRecorder& recorder_;
   const int recorded_as_;  // the number of all ranks there
-  std::vector<std::string> hosts_;
+  const std::vector<std::string> hosts_;
   std::function<void()> meanwhile_;
   struct Channel;  // hides MPI's types
   std::unique_ptr<Channel> channel_;
 
   mutable std::mutex mutex_;  // guards what_ .. give_up_, and end_, against the watching thread
   std::string what_;
-  SectionTimes times_;
-  double least_ = 10;
+  bool learnt_ = false;
   GiveUp give_up_;
   std::string operation_ = "MPI_Init";
   std::string before_;  // the operation before `operation_`

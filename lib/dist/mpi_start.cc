@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <utility>
@@ -60,25 +59,43 @@ std::string interface_words() {
          interfaces("NCCL", "NCCL_SOCKET_IFNAME");
 }
 
-PulsePlan make_pulse_plan(int rank, int first, const std::vector<std::string>& hosts) {
+PulsePlan make_pulse_plan(int rank, int size, int first, const std::string& host) {
   const auto check = [](int code, const char* operation) {
     if (code != MPI_SUCCESS) fail("{} failed while the ranks met", operation);
   };
-  const int size = static_cast<int>(hosts.size());
+  const auto ranks = static_cast<std::size_t>(size);
   PulsePlan plan;
   plan.rank = rank;
   if (rank == first) {
     allow_descriptors(size);
     plan.listener = listen_for_pulse(rank == 0, size);
   }
-  using Facts = std::array<int, 3>;
-  const Facts mine = {::getpid(), first, plan.listener.port};
-  std::vector<Facts> all(hosts.size());
-  check(MPI_Allgather(mine.data(), 3, MPI_INT, all.data(), 3, MPI_INT, MPI_COMM_WORLD),
+  struct Facts {
+    int pid, first, port, length;  // of the host's name, which its first rank tells
+  };
+  const Facts mine = {::getpid(), first, plan.listener.port,
+                      rank == first ? static_cast<int>(host.size()) : 0};
+  std::vector<Facts> all(ranks);
+  check(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE,
+                      MPI_COMM_WORLD),
         "MPI_Allgather");
-  for (std::size_t i = 0; i < hosts.size(); ++i) {
-    plan.ranks.push_back({hosts[i], all[i][0], all[i][1]});
-    plan.ports.push_back(all[i][2]);
+  std::vector<int> lengths, begins;
+  int total = 0;
+  for (const Facts& one : all) {
+    lengths.push_back(one.length);
+    begins.push_back(total);
+    total += one.length;
+  }
+  std::string names(static_cast<std::size_t>(total), '\0');
+  check(MPI_Allgatherv(host.data(), mine.length, MPI_CHAR, names.data(), lengths.data(),
+                       begins.data(), MPI_CHAR, MPI_COMM_WORLD),
+        "MPI_Allgatherv");
+  for (const Facts& one : all) {
+    const auto at = static_cast<std::size_t>(one.first);
+    plan.ranks.push_back(
+        {names.substr(static_cast<std::size_t>(begins[at]), static_cast<std::size_t>(lengths[at])),
+         one.pid, one.first});
+    plan.ports.push_back(one.port);
   }
   std::string addresses;
   if (rank == 0) {

@@ -37,7 +37,8 @@ class FirstExchange {
 /// it chooses (NCCL_SOCKET_IFNAME is not set)".
 std::string interface_words();
 
-/// A collective. `first` is the first rank of this rank's host; `hosts` are by rank.
-PulsePlan make_pulse_plan(int rank, int first, const std::vector<std::string>& hosts);
+/// A collective of `size` ranks. `first` is the first rank of this rank's host, whose name is
+/// `host`.
+PulsePlan make_pulse_plan(int rank, int size, int first, const std::string& host);
 
 }  // namespace vfm::dist

@@ -61,7 +61,10 @@ std::string Communicator::text_of(ncclResult_t status, const std::string& place)
 void Communicator::check(ncclResult_t status, const std::string& place) {
   if (status == ncclSuccess) return;
   failed_ = true;
-  throw ExchangeFailed(text_of(status, place));
+  const std::string text = text_of(status, place);
+  // A fault of this program, which no other rank or link has caused.
+  if (status == ncclInvalidArgument || status == ncclInvalidUsage) fail("{}", text);
+  throw ExchangeFailed(text);
 }
 
 void Communicator::poll(const std::string& place) {
@@ -99,9 +102,11 @@ void Communicator::watch() {
       return give_up(text_of(status, under_way_.front().place));
     const double limit = section_->limit;
     if (limit > 0 && waited.count() >= limit)
-      return give_up(
-          vfm::format("{}: not done for {} s: a rank of the group is silent, or has failed ({})",
-                      under_way_.front().place, limit, where_));
+      return give_up(vfm::format(
+          "{}: not done for {:.3g} s{}: a rank of the group is silent, or has failed ({})",
+          under_way_.front().place, limit,
+          section_->learnt ? " (three times the usual, at least 'train.silent_limit')" : "",
+          where_));
   }
 }
 

@@ -22,14 +22,18 @@ constexpr std::size_t kBusy = 65536;  // queued bytes to which no beat is added
 
 }  // namespace
 
+// Shorter than a frame may be, whatever an error says, and however many ranks are lost.
 std::string PulseEnd::to_text() const {
+  constexpr std::size_t kMost = 32768;
+  std::vector<int> some = ranks;
+  some.resize(std::min(kMost, some.size()));
   return dump_json({{"kind", kind},
                     {"rank", rank},
-                    {"ranks", ranks},
+                    {"ranks", std::move(some)},
                     {"seconds", seconds},
-                    {"text", text},
+                    {"text", text.substr(0, kMost)},
                     {"status", status},
-                    {"message", message}});
+                    {"message", message.substr(0, kMost)}});
 }
 
 PulseEnd PulseEnd::from_text(const std::string& text) {
@@ -237,6 +241,11 @@ bool Pulse::may_go(bool recorded, double now) {
 void Pulse::leave(const std::string& why) {
   for (auto& [rank, link] : links_)
     if (!link.closed) link.link.send('G', rank_, why);
+}
+
+bool Pulse::has_left() {
+  return std::ranges::all_of(
+      links_, [](auto& one) { return one.second.closed || one.second.link.delivered(); });
 }
 
 /// "; rank 4 was last seen in 'step', in all_gather of F32 (31 of 'tp'), after ...".

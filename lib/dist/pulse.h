@@ -78,8 +78,10 @@ class Pulse {
   const std::optional<PulseEnd>& end() const { return end_; }
   /// Whether this process may go, where `recorded` says whether its record is written.
   bool may_go(bool recorded, double now);
-  /// Says goodbye. `why`: "" at the end of the run.
+  /// Says goodbye. `why`: "" at the end of the run. Then keep the connections until it has_left(),
+  /// or what is said last is lost with them.
   void leave(const std::string& why);
+  bool has_left();
   /// The last beats by rank, as FlightRecorder::beat() wrote them; on the hub of all ranks.
   const std::vector<std::string>& beats() const { return beats_; }
   /// "rank 3 on host b (pid 77)".

@@ -2,8 +2,10 @@
 #include "dist/pulse_link.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -32,7 +34,10 @@ PulseLink::~PulseLink() {
 }
 
 PulseLink::PulseLink(PulseLink&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), in_(std::move(other.in_)), out_(std::move(other.out_)) {}
+    : fd_(std::exchange(other.fd_, -1)),
+      broken_(other.broken_),
+      in_(std::move(other.in_)),
+      out_(std::move(other.out_)) {}
 
 void PulseLink::send(char letter, int rank, std::string_view text) {
   text = text.substr(0, kMostText - 1);
@@ -51,9 +56,20 @@ void PulseLink::flush() {
   while (!out_.empty()) {
     const ssize_t sent = ::send(fd_, out_.data(), out_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK) broken_ = true;
     if (sent <= 0) return;  // receive() finds out about an end
     out_.erase(0, static_cast<std::size_t>(sent));
   }
+}
+
+bool PulseLink::delivered() {
+  flush();
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  const bool closed =
+      ::getsockopt(fd_, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state == TCP_CLOSE;
+  int left = 0;  // that the other end has not acknowledged
+  return broken_ || closed || (out_.empty() && (::ioctl(fd_, SIOCOUTQ, &left) != 0 || left == 0));
 }
 
 bool PulseLink::receive(std::vector<Frame>& frames, bool& heard) {

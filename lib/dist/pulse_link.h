@@ -31,6 +31,9 @@ class PulseLink {
   /// Queues a frame and writes what can be written.
   void send(char letter, int rank, std::string_view text);
   void flush();
+  /// Whether the other end's system has all that was sent, or never gets it: the connection is
+  /// broken.
+  bool delivered();
   /// Bytes that are queued.
   std::size_t queued() const { return out_.size(); }
   /// Appends the frames that have come. Returns false when no more can come: the other end has
@@ -42,6 +45,7 @@ class PulseLink {
 
  private:
   int fd_ = -1;
+  bool broken_ = false;
   std::string in_, out_;
 };
 

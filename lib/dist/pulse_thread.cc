@@ -151,7 +151,7 @@ void PulseThread::run() {
     std::optional<PulseEnd> reported;
     {
       const std::lock_guard lock(mutex_);
-      if (leaves_ && !ends_ && !reported_) return pulse_.leave(*leaves_);
+      if (leaves_ && !ends_ && !reported_) return say_goodbye();
       reported = reported_;
     }
     try {
@@ -173,6 +173,13 @@ void PulseThread::run() {
     if (pulse_.end() && !ends_) finish();
     if (ends_ && pulse_.may_go(recorded_, now)) std::_Exit(pulse_.end()->status);
   }
+}
+
+void PulseThread::say_goodbye() {
+  constexpr int kTurns = 100;  // of 10 ms
+  pulse_.leave(*leaves_);
+  for (int turn = 0; turn < kTurns && !pulse_.has_left(); ++turn)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 void PulseThread::finish() {

@@ -62,6 +62,7 @@ class PulseThread {
   void poll_all();
   void say_connected(int rank, const std::string& address) const;
   void say_missing() const;
+  void say_goodbye();
   void finish();
   std::string of_run() const;
   void write_of_run(const std::string& path, const std::string& run) const;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <map>
@@ -81,8 +82,15 @@ std::string why_by_host(std::span<const RankDevice> ranks) {
 World::World() : section_(std::make_shared<Section>()) {}
 
 void World::section(std::string_view what, double limit) {
+  using Seconds = std::chrono::duration<double>;
+  const double now = Seconds(std::chrono::steady_clock::now().time_since_epoch()).count();
   recorder_.section(what);
-  section_->limit = limit;
+  section_->limit = section_->times.begin(what, limit, section_->least, now);
+  section_->learnt = section_->times.learnt();
+}
+
+void World::silent_limit(double seconds) {
+  section_->least = seconds;
 }
 
 Group& World::all() {

@@ -41,13 +41,12 @@ class World {
   /// Says what the ranks do from now on ("setup", "step" or "checkpoint"), and how many seconds a
   /// rank waits for the others; 0: for ever. If a rank does not come to a collective in that time,
   /// it is named with its host, and every process ends with status 5. The time becomes shorter
-  /// where it is known how long a "step" takes (dist/section_times.h), but not for what goes by
-  /// NCCL. A world of one never waits.
+  /// where it is known how long a "step" takes (dist/section_times.h). A world of one never waits.
   virtual void section(std::string_view what, double limit);
   /// Sets within how many seconds a rank is named whose process is stopped or gone, or whose host
   /// or link is down, and the least limit that is learnt of sections; 0: neither. Without this
   /// call 10.
-  virtual void silent_limit(double) {}
+  virtual void silent_limit(double seconds);
   /// Sets the folder of the flight records (dist/flight_recorder.h), which are written if the run
   /// dies. Call it on all ranks. Records of an earlier run are removed.
   virtual void record_to(const std::string& folder);

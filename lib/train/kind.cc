@@ -34,7 +34,7 @@ std::span<const nn::Recompute> Kind::recomputes() const {
 bool Kind::has_split(const std::string& folder, const std::string& split) const {
   if (data::exists_or_given(io::join_path(folder, split + "/index.jsonl"))) return true;
   // Of a dataset that is encoded while training; latents have no such file.
-  return io::file_exists(io::join_path(folder, "dataset.json")) &&
+  return data::exists_or_given(io::join_path(folder, "dataset.json")) &&
          data::ClipSet::has_split(folder, split);
 }
 

@@ -12,6 +12,7 @@
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/left_behind.h"
 #include "base/log.h"
 #include "base/save_at_term.h"
 #include "base/stop.h"
@@ -76,6 +77,11 @@ class Run {
   long end();
   /// True if SIGTERM ended it before its last step.
   bool ended_by_term() const { return by_term_; }
+  /// Ends the threads that use the disk.
+  void end_threads() {
+    saver_.reset();
+    stop_file_.reset();
+  }
   /// Of a run that a signal ends.
   void say_stopped() {
     if (saver_) saver_->forget();
@@ -467,8 +473,9 @@ void Run::saved(const std::optional<SavedCheckpoint>& checkpoint) {
 /// After that of `step`. With checkpoints by time no step is more regular than others.
 void Run::prune(std::int64_t step) const {
   const TrainRecipe& train = recipe_.train;
+  const std::string out = options_.out;  // it may be needed for longer than the options
   if (leader())
-    prune_checkpoints(options_.out, step, train.checkpoint_minutes > 0 ? 1 : train.checkpoint_every,
+    prune_checkpoints(out, step, train.checkpoint_minutes > 0 ? 1 : train.checkpoint_every,
                       last_step(), train.keep, train.keep_every);
 }
 
@@ -492,13 +499,27 @@ void Run::collect_failures() {
   }
 }
 
+/// If a thread hangs on a disk it may use the run, and what closes files would hang, too. The
+/// program then ends without either (base/left_behind.h).
+struct EndRun {
+  void operator()(Run* run) const {
+    run->end_threads();
+    [[maybe_unused]] static Run* kept = nullptr;
+    if (left_on_disk() > 0)
+      kept = run;
+    else
+      delete run;
+  }
+};
+
 }  // namespace
 
 long run(const RunOptions& options, dist::World& world, io::ManifestWriter& manifest,
          Progress& progress) {
   if (options.threads > 0) omp_set_num_threads(options.threads);
   world.section("setup", options.recipe.train.setup_limit);
-  Run run(options, world, manifest, progress);
+  const std::unique_ptr<Run, EndRun> owned(new Run(options, world, manifest, progress));
+  Run& run = *owned;
   try {
     run.start();
     long failures = 0;

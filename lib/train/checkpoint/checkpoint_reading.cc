@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "dist/together.h"
 #include "io/file.h"
 #include "io/lazy_map.h"
 #include "io/safetensors.h"
+#include "io/safetensors_reader.h"
 #include "io/weight_index.h"
 
 namespace vfm::train {
@@ -30,6 +30,11 @@ class DescribedSet final : public io::TensorSet {
 std::pair<std::int64_t, std::int64_t> overlap(const HeldPart& part, std::int64_t begin,
                                               std::int64_t end) {
   return {part.elements_before(begin), part.elements_before(end)};
+}
+
+/// Of `parts` that lie as far apart as they can on `ranks` ranks, the rank of part `i`.
+int rank_of_part(int i, int parts, int ranks) {
+  return static_cast<int>(std::int64_t{i} * ranks / parts);
 }
 
 /// Of a piece, which begins at element `begin` of the whole tensor, elements [first, last) of a
@@ -70,9 +75,53 @@ CheckpointReading::CheckpointReading(dist::World& world, const std::string& fold
     describe(folder, name);
 }
 
+CheckpointReading::CheckpointReading(dist::World& world, const io::TensorSet* opened,
+                                     std::int64_t piece)
+    : world_(world), piece_(piece) {
+  describe_opened(opened);
+}
+
+int CheckpointReading::reader_count(const dist::World& world) {
+  return std::min(world.size(), kMostReaders);
+}
+
+int CheckpointReading::reader_number(const dist::World& world) {
+  for (int i = 0; i < reader_count(world); ++i)
+    if (rank_of_part(i, reader_count(world), world.size()) == world.rank()) return i;
+  return -1;
+}
+
 const std::string& CheckpointReading::place_of(const std::string& path) const {
   const auto copy = copies_.find(path);
   return copy == copies_.end() ? path : copy->second;
+}
+
+/// All ranks get the tensors from rank 0, which is a reader. Each reads a stretch of the set.
+void CheckpointReading::describe_opened(const io::TensorSet* opened) {
+  Json told = Json::array();
+  if (world_.rank() == 0)
+    for (const io::TensorView& tensor : opened->tensors())
+      told.push_back({tensor.name, models::is_coded(tensor) ? "F32" : tensor.dtype, tensor.shape});
+  const std::string path = dist::broadcast(world_, world_.rank() == 0 ? opened->path() : "");
+  told = parse_json(dist::broadcast(world_, dump_json(told)), "the tensors of a model");
+  auto set = std::make_unique<DescribedSet>(path);
+  double all = 0, before = 0;
+  for (const Json& tensor : told) {
+    set->add_tensor(tensor[0].get<std::string>(), tensor[1].get<std::string>(),
+                    tensor[2].get<Shape>());
+    all += static_cast<double>(set->tensors().back().elements());
+  }
+  const int readers = reader_count(world_);
+  for (const io::TensorView& tensor : set->tensors()) {
+    const double part = all > 0 ? before / all * readers : 0;
+    file_of_.push_back(static_cast<std::size_t>(std::min(static_cast<int>(part), readers - 1)));
+    before += static_cast<double>(tensor.elements());
+  }
+  for (int i = 0; i < readers; ++i)
+    readers_.push_back(rank_of_part(i, readers, world_.size()));
+  if (const int own = reader_number(world_); own >= 0)
+    open_[static_cast<std::size_t>(own)] = {std::shared_ptr<void>(), opened};
+  set_ = std::move(set);
 }
 
 /// Each reader reads the headers of its files, and all ranks get them by way of rank 0.
@@ -98,7 +147,7 @@ void CheckpointReading::describe(const std::string& folder, const std::string& n
   on_all_ranks(world_, [&] {
     for (std::size_t i = 0; i < files_.size(); ++i)
       if (readers_[i] == world_.rank()) {
-        open_[i] = std::make_unique<io::SafetensorsReader>(place_of(files_[i]));
+        open_[i] = std::make_shared<io::SafetensorsReader>(place_of(files_[i]));
         for (const io::TensorView& tensor : open_[i]->tensors())
           headers.push_back({i, tensor.name, tensor.dtype, tensor.shape});
       }
@@ -138,7 +187,7 @@ void CheckpointReading::choose_readers() {
   std::vector<std::size_t> loads(ranks);
   readers_.clear();
   for (std::size_t i = 0; i < files_.size(); ++i) {
-    int reader = static_cast<int>(i * ranks / files_.size());
+    int reader = rank_of_part(static_cast<int>(i), static_cast<int>(files_.size()), world_.size());
     if (!having[i].empty())
       reader = *std::ranges::min_element(
           having[i], {}, [&](int rank) { return loads[static_cast<std::size_t>(rank)]; });
@@ -214,15 +263,24 @@ void CheckpointReading::link(const TensorsOfRanks& readers, std::size_t targets)
       links_[target] = heard[at++];
 }
 
+void CheckpointReading::check(const std::vector<models::RangeTarget>& targets) const {
+  std::vector<models::TensorTarget> wholes;
+  for (const models::RangeTarget& target : targets)
+    wholes.push_back({target.name, target.range.shape, {}, target.codes});
+  models::check_tensors(*set_, wholes);
+}
+
 void CheckpointReading::load(const std::vector<models::RangeTarget>& targets) {
   if (world_.size() == 1) return models::load_ranges(*set_, targets);
-  std::vector<models::TensorTarget> wholes;
+  on_all_ranks(world_, [&] { check(targets); });
+  if (const dist::Verdict verdict = try_load(targets); verdict.rank >= 0)
+    fail_on_all_ranks(world_, verdict);
+}
+
+dist::Verdict CheckpointReading::try_load(const std::vector<models::RangeTarget>& targets) {
   own_.clear();
-  for (const models::RangeTarget& target : targets) {
-    wholes.push_back({target.name, target.range.shape, {}, target.codes});
+  for (const models::RangeTarget& target : targets)
     own_.push_back({target.range, target.first, target.first + target.elements()});
-  }
-  on_all_ranks(world_, [&] { models::check_tensors(*set_, wholes); });
   targets_ = targets;
   pieces_ = plan(targets);
   TensorsOfRanks readers(pieces_.size());
@@ -239,7 +297,7 @@ void CheckpointReading::load(const std::vector<models::RangeTarget>& targets) {
   for (std::size_t number = 0; number < rounds; ++number)
     round(number);
   open_.clear();
-  on_all_ranks(world_, [&] {
+  return attempt_on_all_ranks(world_, [&] {
     if (failure_) std::rethrow_exception(failure_);
   });
 }
@@ -304,22 +362,30 @@ void CheckpointReading::read(const std::vector<Piece>& pieces, std::size_t numbe
     open_.erase(open_.begin(), open_.lower_bound(file));  // read to their ends
     expected_ = number;
   }
-  const io::SafetensorsReader& open = *open_.at(file_of(piece));
+  const io::TensorSet& open = *open_.at(file_of(piece));
   if (io::has_lazy_maps() && number == expected_) {
     std::vector<io::TensorSet::Part> parts;
     for (; expected_ < std::min(pieces.size(), number + kTogether) &&
            file_of(pieces[expected_]) == file_of(piece);
          ++expected_) {
       const Piece& next = pieces[expected_];
-      const auto item = static_cast<std::int64_t>(dtype_size(dtype(next.target)));
-      parts.push_back({open.find(targets_[next.target].name),
-                       static_cast<std::uint64_t>(next.begin * item),
-                       static_cast<std::uint64_t>(next.end * item)});
+      const io::TensorView* const tensor = open.find(targets_[next.target].name);
+      const std::uint64_t item = io::safetensors_item_size(tensor->dtype);
+      if (item > 0)
+        parts.push_back({tensor, static_cast<std::uint64_t>(next.begin) * item,
+                         static_cast<std::uint64_t>(next.end) * item});
     }
     open.expect(parts);
   }
-  open.read(targets_[piece.target].name, io::TensorRange::whole(tensor_of(piece)->shape),
-            piece.begin, {into.data<std::byte>(), into.bytes()});
+  const io::TensorView& from = *open.find(targets_[piece.target].name);
+  if (models::is_coded(from)) {
+    const Tensor values = models::read_floats(from, piece.begin, piece.end - piece.begin);
+    std::memcpy(into.raw(), values.raw(), into.bytes());
+  } else {
+    open.read(from.name, io::TensorRange::whole(from.shape), piece.begin,
+              {into.data<std::byte>(), into.bytes()});
+  }
+  if (piece.end == from.elements()) open.release(from);
 }
 
 /// The ranks that get a part from this one.

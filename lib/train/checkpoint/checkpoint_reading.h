@@ -1,6 +1,7 @@
-// Reads the tensors of a checkpoint on all ranks of a run together.
+// Reads the tensors of a checkpoint, or of another model, on all ranks of a run together.
 //
-// Each byte is read once. A file has one reader, which tells all ranks its tensors. Then it reads
+// Each byte is read once. A file has one reader, which tells all ranks its tensors. A model in any
+// format is opened by some ranks, and each of its tensors has one reader. A reader then reads
 // the file in pieces, in rounds that all ranks know, and sends each rank what that wants of a
 // piece. Ranks that want the same part are a tree: a rank gets its part from one of them and passes
 // it on to two others at most. So the file system is asked as often on any number of ranks, and a
@@ -20,8 +21,8 @@
 #include <string>
 #include <vector>
 
+#include "dist/together.h"
 #include "dist/world.h"
-#include "io/safetensors_reader.h"
 #include "io/tensor_set.h"
 #include "models/folder/load_tensors.h"
 #include "train/checkpoint/checkpoint_pieces.h"
@@ -36,12 +37,25 @@ class CheckpointReading {
   /// place of files: path -> copy. Throws on all ranks if a file cannot be opened. A collective.
   CheckpointReading(dist::World& world, const std::string& folder, const std::string& name,
                     std::map<std::string, std::string> copies = {}, std::int64_t piece = kPiece);
+  /// Takes a set that the ranks with a reader_number() have opened, and null on all others. The set
+  /// must live until load() returns. Coded tensors have their values as F32. `world` has several
+  /// ranks. A collective.
+  CheckpointReading(dist::World& world, const io::TensorSet* opened, std::int64_t piece = kPiece);
+  /// The most ranks that open such a set.
+  static constexpr int kMostReaders = 64;
+  static int reader_count(const dist::World& world);
+  /// The number of this rank among them; -1: it is none of them.
+  static int reader_number(const dist::World& world);
 
   /// All tensors, without data.
   const io::TensorSet& set() const { return *set_; }
   /// models::load_ranges() with this rank's targets: all ranks have targets for the same tensors in
   /// one order, and each has its own ranges, which may be empty. Call it once. A collective.
   void load(const std::vector<models::RangeTarget>& targets);
+  /// The same, without throwing what is found while it reads.
+  dist::Verdict try_load(const std::vector<models::RangeTarget>& targets);
+  /// Throws Error unless the tensors are those of the targets, with their shapes.
+  void check(const std::vector<models::RangeTarget>& targets) const;
 
  private:
   /// The elements [begin, end) of a whole tensor.
@@ -54,6 +68,7 @@ class CheckpointReading {
     std::int32_t from = -1, to[2] = {-1, -1};
   };
   void describe(const std::string& folder, const std::string& name);
+  void describe_opened(const io::TensorSet* opened);
   void choose_readers();
   const std::string& place_of(const std::string& path) const;
   std::vector<std::vector<Piece>> plan(const std::vector<models::RangeTarget>& targets) const;
@@ -70,10 +85,11 @@ class CheckpointReading {
   const std::map<std::string, std::string> copies_;
   const std::int64_t piece_;
   std::unique_ptr<io::TensorSet> set_;
-  std::vector<std::string> files_;                                      // paths
-  std::vector<int> readers_;                                            // by file
-  std::vector<std::size_t> file_of_;                                    // by tensor of the set
-  std::map<std::size_t, std::unique_ptr<io::SafetensorsReader>> open_;  // that this rank reads
+  // Of an opened set a file is what one rank reads of it.
+  std::vector<std::string> files_;                                    // paths
+  std::vector<int> readers_;                                          // by file
+  std::vector<std::size_t> file_of_;                                  // by tensor of the set
+  std::map<std::size_t, std::shared_ptr<const io::TensorSet>> open_;  // that this rank reads
   // Of the load() that is going on:
   std::span<const models::RangeTarget> targets_;
   std::vector<HeldPart> own_;                 // by target

@@ -22,8 +22,8 @@ namespace vfm::train {
 
 inline constexpr const char* kMemoryFolder = "/dev/shm";
 
-/// What starts of the run left in this host's memory: hash of the contents -> path. Empty if the
-/// folder may be another user's. Thread-safety: any thread.
+/// What starts of the run left in this host's memory: hash of the contents -> path. No other run
+/// removes it for a day. Empty if the folder may be another user's. Thread-safety: any thread.
 std::map<std::string, std::string> snapshot_files(const std::string& run,
                                                   const std::string& root = kMemoryFolder);
 /// Removes that, for a start that has read it; and what other runs of this user left that changed

@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "io/file.h"
+#include "train/kind.h"
 
 namespace vfm::train {
 namespace {
@@ -37,15 +39,42 @@ data::FileTexts unpacked(std::string_view all) {
   return texts;
 }
 
+const std::vector<std::string> kSplits = {"train", "val"};
+
+/// The lists of clips of a dataset. Anything wrong is left to those who open it.
+data::FileTexts list_clips(const RunOptions& options) {
+  data::FileTexts texts;
+  data::ClipListing listing = clip_listing_of(options);
+  const std::string notes = io::join_path(options.data, "dataset.json");
+  try {
+    if (io::file_exists(notes)) texts[notes] = io::read_file(notes);
+    for (const std::string& split : kSplits) {
+      texts[data::ClipSet::given_as(options.data, split, listing)] =
+          data::ClipSet(options.data, split, listing).packed();
+      if (!options.recipe.takes_text()) listing.texts.names.clear();  // as EncodedClips does then
+    }
+  } catch (const Error&) {
+    texts.clear();
+  }
+  return texts;
+}
+
 }  // namespace
+
+data::ClipListing clip_listing_of(const RunOptions& options, bool captions) {
+  if (options.encoders.tokenizer.empty()) return {};
+  return {true, {options.recipe.data.captions, captions}};
+}
 
 data::FileTexts share_small_files(dist::World& world, const RunOptions& options) {
   if (world.size() == 1 || !options.synthetic.empty()) return {};
   const std::vector<std::string> folders =
       options.blend.empty() ? std::vector{options.data} : options.blend;
+  const bool clips = !options.encoders.tokenizer.empty() ||
+                     &kind_of(options.recipe.model.type) == &tokenizer_kind();
   std::string all;
   if (world.rank() == 0)
-    all = packed(data::read_small_files(folders, std::vector<std::string>{"train", "val"}));
+    all = packed(clips ? list_clips(options) : data::read_small_files(folders, kSplits));
   return unpacked(dist::broadcast(world, all));
 }
 

@@ -11,6 +11,7 @@
 #include "base/philox.h"
 #include "tensor/device.h"
 #include "train/data/packed_folder.h"
+#include "train/data/shared_files.h"
 #include "train/encoded/measured_scale.h"
 
 namespace vfm::train {
@@ -66,7 +67,7 @@ EncodedClips::EncodedClips(const RunOptions& options, const std::string& split, 
     : options_(options),
       fit_(fit_recipe),
       encoders_(std::make_shared<Encoders>(options.encoders, options.device)),
-      listing_{true, {options.recipe.data.captions, encoders_->has_text()}},
+      listing_(clip_listing_of(options, encoders_->has_text())),
       clips_(options.data, split, listing_),
       clip_(clip_options_of(options.recipe, *encoders_)) {
   check_scale(options, *encoders_);
@@ -204,7 +205,7 @@ double EncodedClips::device_bytes() const {
 }
 
 void EncodedClips::settle(dist::World& world, const Json& kept) {
-  encoders_->load();
+  encoders_->load(world);
   if (encoders_->vocabulary() > 0) return;
   const auto channels = static_cast<std::size_t>(encoders_->channels());
   const std::optional<models::LatentScale>& base = options_.base.scale;

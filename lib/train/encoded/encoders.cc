@@ -7,8 +7,10 @@
 #include "base/half.h"
 #include "base/json.h"
 #include "base/one_thread.h"
+#include "dist/together.h"
 #include "io/file.h"
 #include "io/npy.h"
+#include "models/folder/load_together.h"
 
 namespace vfm::train {
 namespace {
@@ -88,8 +90,20 @@ Json Encoders::tokenizer_identity() const {
   return identity_of(settled_->to_json());
 }
 
-void Encoders::load() const {
-  tokenizer();
+void Encoders::load(dist::World& world) const {
+  {
+    const std::lock_guard lock(mutex_);
+    models::LoadingRanks ranks;
+    if (world.size() > 1) {
+      ranks.group = &world.all();
+      ranks.agree = [&](const auto& act) { on_all_ranks(world, act); };
+    }
+    if (!tokenizer_) tokenizer_ = models::make_tokenizer(config_, device_, 0, ranks);
+  }
+  load_text();
+}
+
+void Encoders::load_text() const {
   const std::lock_guard lock(mutex_);
   if (text_config_ && !text_) text_ = models::make_text_encoder(*text_config_, {.device = device_});
 }
@@ -107,7 +121,7 @@ std::vector<std::int32_t> Encoders::codes(const data::ClipPixels& clip) const {
 }
 
 std::vector<float> Encoders::text(const std::string& caption) const {
-  load();
+  load_text();
   const OneThread one_thread;
   std::vector<float> values = text_->encode(caption).values;
   io::check_halves(values, "the embedding of its caption");

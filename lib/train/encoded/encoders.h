@@ -17,6 +17,7 @@
 
 #include "base/json_fwd.h"
 #include "data/clip_pixels.h"
+#include "dist/world.h"
 #include "models/process/latent_scale.h"
 #include "models/text_encoder.h"
 #include "models/tokenizer_family.h"
@@ -46,8 +47,9 @@ class Encoders {
   const std::optional<text::EncoderConfig>& text_config() const { return text_config_; }
   Device device() const { return device_; }
 
-  /// Reads the weights. Throws Error{usage}.
-  void load() const;
+  /// Reads the weights, those of the tokenizer with the other ranks. Throws Error{usage}. A
+  /// collective.
+  void load(dist::World& world) const;
   /// The tokenizer's configuration with its hash, as it is after loading.
   Json tokenizer_json() const;
   /// identity_of() the same. It reads files, but loads no weights on the device.
@@ -71,6 +73,7 @@ class Encoders {
 
  private:
   const models::VideoTokenizer& tokenizer() const;
+  void load_text() const;
 
   models::TokenizerConfig config_;
   models::TokenizerFacts facts_;

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -15,11 +16,15 @@ namespace vfm::train {
 
 WholeAppends::WholeAppends(io::File file) : file_(std::move(file)), bytes_(file_.size()) {}
 
-/// All that waits. If that fails, nothing of it is in the file.
+/// All that waits. If that fails, nothing of it is in the file, or what cannot be cut off again:
+/// then the rest follows it.
 void WholeAppends::put() {
   if (waiting_.empty()) return;
+  const std::uint64_t size = file_.size();
+  const std::size_t done =
+      size > bytes_ ? std::min<std::size_t>(size - bytes_, waiting_.size()) : 0;
   try {
-    file_.write_all(waiting_.data(), waiting_.size());
+    file_.write_all(waiting_.data() + done, waiting_.size() - done);
   } catch (...) {
     if (::ftruncate(file_.fd(), static_cast<off_t>(bytes_)) != 0)
       log_info("cannot cut '{}': {}", file_.path(), errno_text(errno));

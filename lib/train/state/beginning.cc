@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/counted.h"
@@ -20,6 +22,7 @@
 #include "models/folder/load_model.h"
 #include "models/folder/load_tensors.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/checkpoint_reading.h"
 #include "train/checkpoint/generation_facts.h"
 #include "train/data/blend.h"
 #include "train/kind.h"
@@ -140,29 +143,45 @@ std::string adapters_to_begin_from(const RunOptions& options) {
   return options.go_on_adapters ? adapters_at(options.init) : "";
 }
 
-void load(const io::TensorSet& set, const nn::ParameterList& parameters) {
-  std::vector<models::RangeTarget> targets;
-  for (nn::Parameter* parameter : parameters)
-    targets.push_back(models::range_target(*parameter));
-  as_usage([&] { models::load_ranges(set, targets); });
-}
-
-/// What rank 0 has found, verified, and tells the others. Folders; "": there is none.
+/// What rank 0 has found and tells the others. Folders; "": there is none.
 struct Source {
   std::string model, under, adapters;
 };
 
-/// Reads the source's weights and adapters on every rank. A collective.
+/// Some ranks open the source, verify it together, and read its weights for all. Then `act` is
+/// called on rank 0 with what it has opened. A collective.
 dist::Verdict read_source(dist::World& world, Source source, std::string_view part,
-                          const nn::ParameterList& weights, const nn::ParameterList& adapters) {
+                          const nn::ParameterList& weights, const nn::ParameterList& adapters,
+                          const std::function<void(const models::ModelFolder&)>& act) {
   for (std::string* text : {&source.model, &source.under, &source.adapters})
     *text = dist::broadcast(world, *text);
-  return attempt_on_all_ranks(world, [&] {
-    const models::ModelFolder model = open_initial(source.model, part, source.under);
+  std::optional<models::ModelFolder> model;
+  const io::TensorSet* set = nullptr;
+  dist::Verdict verdict = attempt_on_all_ranks(world, [&] {
+    const int number = CheckpointReading::reader_number(world),
+              readers = CheckpointReading::reader_count(world);
+    if (number < 0) return;
+    model.emplace(open_initial(source.model, part, source.under));
+    model->verify(number, readers);
+    if (const models::ModelFolder* const under = model->under()) under->verify(number, readers);
     // Adapters are merged into what is under them, which that compares with its hash.
-    load(model.has_adapters() ? model.weights() : model.tensors(), weights);
+    as_usage([&] { set = model->has_adapters() ? &model->weights() : &model->tensors(); });
+  });
+  if (verdict.rank >= 0) return verdict;
+  std::vector<models::RangeTarget> targets;
+  for (nn::Parameter* parameter : weights)
+    targets.push_back(models::range_target(*parameter));
+  if (world.size() > 1) {
+    CheckpointReading reading(world, set);
+    verdict = attempt_on_all_ranks(world, [&] { as_usage([&] { reading.check(targets); }); });
+    if (verdict.rank < 0) verdict = reading.try_load(targets);
+    if (verdict.rank >= 0) return verdict;
+  }
+  return attempt_on_all_ranks(world, [&] {
+    if (world.size() == 1) as_usage([&] { models::load_ranges(*set, targets); });
     if (!source.adapters.empty())
       as_usage([&] { models::open_adapters(source.adapters, true).load(adapters); });
+    if (world.rank() == 0) act(*model);
   });
 }
 
@@ -330,16 +349,17 @@ models::Origin load_initial(dist::World& world, const RunOptions& options,
     if (world.rank() != 0) return;
     source.adapters = adapters_to_begin_from(options);
     const Found found = open_beginning(options, source.adapters);
-    found.model.verify();
     source.model = found.model.folder();
     source.under = found.under;
-    origin = {.path = found.model.absolute_path()};
+  };
+  const auto remember = [&](const models::ModelFolder& model) {
+    origin = {.path = model.absolute_path()};
     if (source.adapters.empty()) {
-      origin.hash = found.model.hash();
+      origin.hash = model.hash();
       return;
     }
     models::verify_checkpoint(source.adapters);
-    origin.hash = models::hash_under(found.model, source.adapters);
+    origin.hash = models::hash_under(model, source.adapters);
     origin.adapters_path = models::absolute_path_of(source.adapters);
     origin.adapters_hash = models::open_adapters(source.adapters, true).hash();
   };
@@ -351,7 +371,7 @@ models::Origin load_initial(dist::World& world, const RunOptions& options,
     const std::string before = newest();
     dist::Verdict verdict = attempt_on_all_ranks(world, find);
     if (verdict.rank < 0)
-      verdict = read_source(world, source, part_of(options.recipe), weights, adapters);
+      verdict = read_source(world, source, part_of(options.recipe), weights, adapters, remember);
     if (verdict.rank < 0) return origin;
     if (tries == 1 || before.empty() || newest() == before) fail_on_all_ranks(world, verdict);
     if (world.rank() == 0)
@@ -366,18 +386,20 @@ models::Origin load_base(dist::World& world, const RunOptions& options, const mo
   on_all_ranks(world, [&] {
     if (world.rank() != 0) return;
     const Found found = open_known(known, options);
-    const std::string hash = found.model.hash();
+    source.model = found.model.folder();
+    source.under = found.under;
+  });
+  const auto compare = [&](const models::ModelFolder& model) {
+    const std::string hash = model.hash();
     if (hash != known.hash)
       fail_usage(
           "'{}' is not the model whose adapters this run trains, '{}': its hash is {}, it was {}; "
           "give the same --init, choose another folder (-o), or start over with --force",
-          options.earlier.empty() ? options.init : found.model.folder(), known.path, hash,
-          known.hash);
-    source.model = found.model.folder();
-    source.under = found.under;
-    origin.path = found.model.absolute_path();
-  });
-  const dist::Verdict verdict = read_source(world, source, part_of(options.recipe), weights, {});
+          options.earlier.empty() ? options.init : model.folder(), known.path, hash, known.hash);
+    origin.path = model.absolute_path();
+  };
+  const dist::Verdict verdict =
+      read_source(world, source, part_of(options.recipe), weights, {}, compare);
   if (verdict.rank >= 0) fail_on_all_ranks(world, verdict);
   return origin;
 }

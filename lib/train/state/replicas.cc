@@ -58,25 +58,36 @@ Copies copies_of(std::span<const NetworkState> networks) {
   return copies;
 }
 
-/// Of pieces, so that several threads hash a large tensor.
-std::string tensor_hash(const Tensor& tensor) {
-  constexpr std::size_t kPiece = std::size_t{4} << 20;
-  const Tensor here = tensor.to(Device::cpu);
-  const std::string_view bytes(here.data<const char>(), here.bytes());
-  std::vector<std::string> pieces(bytes.size() / kPiece + 1);
-  const auto count = static_cast<std::int64_t>(pieces.size());
-#pragma omp parallel for schedule(dynamic)
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto index = static_cast<std::size_t>(i);
-    pieces[index] = Hasher().update(bytes.substr(index * kPiece, kPiece)).hex64();
-  }
-  return hash_hex(fmt::format("{}", fmt::join(pieces, "")));
-}
-
+/// By pieces of many tensors at a time, so that no thread waits for those of one tensor.
 std::vector<std::string> hashes_of(const std::vector<Copy>& copies) {
-  std::vector<std::string> hashes;
-  for (const Copy& copy : copies)
-    hashes.push_back(tensor_hash(copy.tensor));
+  constexpr std::size_t kPiece = std::size_t{1} << 20, kTogether = std::size_t{256} << 20;
+  struct Piece {
+    std::size_t copy;
+    std::string_view bytes;
+    std::string hash = {};
+  };
+  std::vector<std::string> hashes(copies.size());
+  for (std::size_t next = 0; next < copies.size();) {
+    std::vector<Tensor> here;
+    std::vector<Piece> pieces;
+    for (std::size_t bytes = 0; next < copies.size() && bytes < kTogether; ++next) {
+      const Tensor& tensor = here.emplace_back(copies[next].tensor.to(Device::cpu));
+      bytes += tensor.bytes();
+      const std::string_view all(tensor.data<const char>(), tensor.bytes());
+      for (std::size_t at = 0; at < all.size(); at += kPiece)
+        pieces.push_back({next, all.substr(at, kPiece)});
+    }
+    const auto count = static_cast<std::int64_t>(pieces.size());
+#pragma omp parallel for schedule(dynamic)
+    for (std::int64_t i = 0; i < count; ++i) {
+      Piece& piece = pieces[static_cast<std::size_t>(i)];
+      piece.hash = Hasher().update(piece.bytes).hex64();
+    }
+    for (const Piece& piece : pieces)
+      hashes[piece.copy] += piece.hash;
+  }
+  for (std::string& hash : hashes)
+    hash = hash_hex(hash);
   return hashes;
 }
 

@@ -43,6 +43,27 @@ load tiny_runs
   [[ $output == *"'skip' has 1 key, and none is that of a sample of the data, such as '"* ]]
 }
 
+@test "train.skip_spikes skips the steps of a sample far larger than all others, the same on any number of ranks" {
+  prepare 24 loud
+  rule=(train.steps=139 train.log_every=1 validation.every=0 train.checkpoint_every=139 train.skip_spikes=10 optimizer.max_skips=1)
+  skipped() { jq 'select(.skipped > 0) | .step' "$1/metrics.jsonl"; }
+  train alone "${rule[@]}" 2>err >/dev/null
+  cat err
+  # It comes once in three or four steps; the first hundred say what is usual.
+  skipped alone >steps
+  [ "$(wc -l <steps)" -ge 8 ] && [ "$(wc -l <steps)" -le 16 ]
+  [ "$(head -n 1 steps)" -gt 100 ]
+  [ "$(grep -c "are a spike, the update is skipped ('train.skip_spikes' is 10" err)" -eq "$(wc -l <steps)" ]
+  # Without the sample no step is one.
+  sed -n '5s/.*"key": "\([0-9a-f]*\)".*/\1/p' latents/train/index.jsonl >skip
+  train clean "${rule[@]}" --skip-samples skip >/dev/null
+  [ -z "$(skipped clean)" ]
+  needs_mpi
+  mpirun -np 3 "${TRAIN[@]}" shared "${rule[@]}" 2>err >/dev/null
+  diff steps <(skipped shared)
+  [ "$(grep -c "are a spike" err)" -eq "$(wc -l <steps)" ]
+}
+
 @test "samples of the validation split that cannot be read are reported, recorded, and not counted" {
   prepare
   sed -i '2s/"text_tokens": 2/"text_tokens": 7/' latents/val/index.jsonl

@@ -110,6 +110,30 @@ PY
   grep -q "there is nothing to do" words
 }
 
+# bats test_tags=night
+@test "a mount that hangs under a checkpoint ends the run with the file's name, also where closing hangs" {
+  prepare
+  cc -shared -fPIC -o hang-write.so "$BATS_TEST_DIRNAME/hang-write.c"
+  HANG=/run/ HANG_WHEN=$PWD/hangs LD_PRELOAD=$PWD/hang-write.so "${TRAIN[@]}" run train.steps=1000000 \
+    train.checkpoint_every=20 train.checkpoint_limit=3 train.log_every=1000000 validation.every=0 >out 2>err 3>&- &
+  pid=$!
+  until grep -q '"kind":"checkpoint"' out; do kill -0 "$pid" && sleep 0.1; done
+  touch hangs
+  SECONDS=0 status=0
+  timeout 60 tail --pid="$pid" -f /dev/null || kill -KILL "$pid"
+  wait "$pid" || status=$?
+  cat err
+  [ "$status" -eq 1 ]
+  [ "$SECONDS" -le 40 ]
+  grep -qE "run/checkpoints/\.step-[0-9]+\.tmp" err
+  grep -q "a disk does not answer; what waits for it ends here" err
+  rm hangs
+  newest=$(find run/checkpoints -name COMPLETE | sort | tail -n 1)
+  train run train.steps=1 2>err
+  grep -q "there is nothing to do" err
+  [ "$(find run/checkpoints -name COMPLETE | sort | tail -n 1)" = "$newest" ]
+}
+
 @test "files in the folder that are not its own are never touched, and foreign logs refuse the folder" {
   prepare
   mkdir -p run/checkpoints/precious

@@ -101,6 +101,56 @@ ends_within() {
   grep -q "^rank 3 waits for no rank: it is in 'step' after all_reduce of F32 elements \[1000\] (12 of 'tp')$" told
 }
 
+@test "a rank that hangs in a write of the metrics is named after three times the usual step" {
+  latents
+  cc -shared -fPIC -o hang-write.so "$BATS_TEST_DIRNAME/hang-write.c"
+  HANG=/run/metrics.jsonl HANG_WHEN=$PWD/hangs LD_PRELOAD=$PWD/hang-write.so start_ranks 3 10000000 train.silent_limit=5
+  until [ "$(wc -l <run/metrics.jsonl)" -ge 10 ]; do kill -0 "$launcher" && sleep 0.1; done
+  touch hangs
+  ends_within 20 5
+  [ "$(grep -c '^vfm-train: ' err)" -eq 1 ]
+  grep -qE "^vfm-train: rank 0 on host $host did not come to .* during step, after .*, within [0-9.]+ s \(three times the usual 'step', at least 'train.silent_limit'\): stuck, stopped, lost, or too slow; rank 0 was last seen in 'step', " err
+}
+
+@test "a rank whose memory has changed is named by the comparison with the others, and nothing of it is saved" {
+  latents
+  # Steps that change no weight: what a checkpoint has is what ranks have in memory.
+  still=(optimizer.lr=1e-30 optimizer.weight_decay=0 schedule.warmup=0)
+  vfm-train tiny.yaml -j1 --data latents -o first train.steps=1 "${still[@]}" >/dev/null
+  start_ranks 3 10000000 "${still[@]}" train.compare_every=20
+  python3 - "$(rank_pid 1)" first/checkpoints/step-00000001/model/diffusion_pytorch_model.safetensors <<'PY' || skip "cannot write to the memory of a process"
+import json, struct, sys
+
+pid, path = sys.argv[1:]
+data = open(path, "rb").read()
+length = struct.unpack("<Q", data[:8])[0]
+begin = 8 + length + json.loads(data[8:8 + length])["patch_embed.proj.weight"]["data_offsets"][0]
+wanted = data[begin:begin + 256]
+with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+    for line in open(f"/proc/{pid}/maps"):
+        place, rights = line.split()[:2]
+        if not rights.startswith("rw"):
+            continue
+        first, last = (int(number, 16) for number in place.split("-"))
+        try:
+            memory.seek(first)
+            found = memory.read(last - first).find(wanted)
+        except OSError:
+            continue
+        if found >= 0:
+            memory.seek(first + found)
+            memory.write(bytes([wanted[0] ^ 1]))
+            print(f"changed {first + found:x}")
+PY
+  ends_within 20 1
+  grep -qE "^vfm-train: rank 1 on host $host has another 'patch_embed.proj.weight' than rank 0 on host $host that should have the same: it computes wrongly, or its memory was changed\. Leave that host out, .* \(rank 1 on host $host\)" err
+  [ "$(grep -c '^vfm-train: ' err)" -eq 1 ]
+  [ -z "$(ls run/checkpoints)" ]
+  vfm-train why run >told
+  cat told
+  grep -q "^the run ended at .*: rank 1 on host $host failed: rank 1 on host $host has another 'patch_embed.proj.weight'" told
+}
+
 # bats test_tags=night
 @test "a signal to all ranks, or to one alone, ends the run without an alarm" {
   latents

@@ -144,7 +144,7 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
 
 # bats test_tags=night
 @test "a job that is suspended for longer than the limit goes on" {
-  start_ranks 2 40
+  start_ranks 2 40 train.step_limit=6
   first=$(rank_pid 0) second=$(rank_pid 1)
   kill -STOP "$first" "$second"
   sleep 12

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cuda_runtime.h"
+#include "dist/device_carrier.h"
 #include "dist/mesh.h"
 #include "dist/threads.h"
 #include "group_cases.h"
@@ -404,12 +405,17 @@ TEST_CASE("nccl: a rank that fails ends what the others wait for, who say where"
 }
 
 TEST_CASE("nccl: a rank that is silent is not waited for longer than the section's limit") {
+  const bool learnt = GENERATE(false, true);
+  CAPTURE(learnt);
   std::atomic<bool> over = false;
   std::string said;
   const std::string why = failure([&] {
     gpu_worlds(2, false, Late::none, [&](World& world) {
       const auto group = world.group("tp", all_of(world));
-      world.section("step", 0.3);
+      world.silent_limit(0.3);
+      for (std::size_t step = 0; learnt && step < SectionTimes::kEnough; ++step)
+        world.section("step", 600);
+      world.section("step", learnt ? 600 : 0.3);
       if (world.rank() == 1) {
         over.wait(false);
         fail("too late");
@@ -419,7 +425,7 @@ TEST_CASE("nccl: a rank that is silent is not waited for longer than the section
       synchronize_gpu();
       try {
         group->all_reduce(values).wait();
-      } catch (const Error& error) {
+      } catch (const ExchangeFailed& error) {
         said = error.what();
       }
       over = true;
@@ -428,13 +434,15 @@ TEST_CASE("nccl: a rank that is silent is not waited for longer than the section
   });
   CHECK(why == "too late");
   CHECK(said ==
-        "all_reduce of F32 elements [2] (2 of 'tp'): not done for 0.3 s: a rank of the group is "
-        "silent, or has failed (rank 0 on host thread 0)");
+        fmt::format("all_reduce of F32 elements [2] (2 of 'tp'): not done for 0.3 s{}: a "
+                    "rank of the group is silent, or has failed (rank 0 on host thread 0)",
+                    learnt ? " (three times the usual, at least 'train.silent_limit')" : ""));
 }
 
-TEST_CASE("nccl: two calls that differ are named") {
+TEST_CASE("nccl: two calls that differ are named, and are no exchange that another has failed") {
   // By the rank that calls second; the other one may find first that this has ended.
   std::string said[2];
+  std::atomic<int> own = 0;
   failure([&] {
     gpu_worlds(2, false, Late::none, [&](World& world) {
       const auto group = world.group("tp", all_of(world));
@@ -446,6 +454,7 @@ TEST_CASE("nccl: two calls that differ are named") {
           group->broadcast(values, 0).wait();
       } catch (const Error& error) {
         said[world.rank()] = error.what();
+        if (dynamic_cast<const ExchangeFailed*>(&error) == nullptr) ++own;
         throw;
       }
       synchronize_gpu();
@@ -453,6 +462,7 @@ TEST_CASE("nccl: two calls that differ are named") {
   });
   CHECK_THAT(said[0] + said[1], Contains("all_reduce of F32 elements [2]") &&
                                     Contains("broadcast of F32 elements [2] from rank 0"));
+  CHECK(own == 1);
 }
 
 TEST_CASE("nccl: nothing of it can be recorded") {

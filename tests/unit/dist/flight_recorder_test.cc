@@ -56,6 +56,11 @@ TEST_CASE("flight recorder: the last thousand, with what is not ended") {
   CHECK(beat["groups"][0]["ended"] == 1);
   CHECK(beat["groups"][1]["first"] == 1);
   CHECK(recorder.beat().size() < 500);
+  for (int i = 2; i < 2000; ++i)
+    recorder.begin(recorder.add_group(std::string(50, 'a'), {1, 3}), 1, std::string(200, '\x01'));
+  const std::string longest = recorder.beat();
+  CHECK(longest.size() <= FlightRecorder::kMostBeat);
+  CHECK(parse_json(longest, "the longest beat")["groups"].size() > 50);
 }
 
 TEST_CASE("flight recorder: messages are counted by the rank they go to and come from") {

@@ -2,14 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dist/pulse.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "dist/pulse_dial.h"
 
 using namespace vfm::dist;
 using Catch::Matchers::Contains;
@@ -64,6 +70,22 @@ class PulseHosts {
   std::set<int> stopped_;
   double now_ = 0;
 };
+
+/// The two ends of a connection by TCP.
+std::pair<int, int> connected() {
+  const PulseListener listener = listen_for_pulse(false, 1);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(listener.port));
+  const int one = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  REQUIRE(::connect(one, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  int other = -1;
+  while (other < 0)  // the listener does not wait
+    other = ::accept(listener.fd, nullptr, nullptr);
+  ::close(listener.fd);
+  return {one, other};
+}
 
 }  // namespace
 
@@ -195,6 +217,49 @@ TEST_CASE("pulse: a goodbye is no alarm, but who leaves alone is named") {
     CHECK_THAT(hosts.at(0).end()->message, Contains("rank 5 on host b (pid 105) has left the run "
                                                     "alone: signal 15"));
   }
+}
+
+TEST_CASE("pulse: a goodbye waits until the other end has it") {
+  const auto [one, other] = connected();
+  Pulse leaving(1, {{"a", 100, 0}, {"b", 101, 1}}, [] { return "x"; });
+  leaving.connect(0, one, 0);
+  CHECK(leaving.has_left());
+  for (int i = 0; i < 16; ++i)  // more than the system keeps for who does not read
+    leaving.leave(std::string(PulseLink::kMostText - 1, 'y'));
+  CHECK_FALSE(leaving.has_left());
+  PulseLink reader(other);
+  std::vector<PulseLink::Frame> frames;
+  bool heard = false;
+  for (int turn = 0; turn < 10000 && !leaving.has_left(); ++turn)
+    REQUIRE(reader.receive(frames, heard));
+  CHECK(leaving.has_left());
+  reader.receive(frames, heard);
+  REQUIRE(frames.size() == 16);
+  CHECK(frames.back().letter == 'G');
+}
+
+TEST_CASE("pulse: who says goodbye on a broken connection does not wait") {
+  const auto [one, other] = connected();
+  Pulse leaving(1, {{"a", 100, 0}, {"b", 101, 1}}, [] { return "x"; });
+  leaving.connect(0, one, 0);
+  leaving.leave("");
+  const linger reset{1, 0};
+  ::setsockopt(other, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+  ::close(other);
+  leaving.leave("");
+  CHECK(leaving.has_left());
+}
+
+TEST_CASE("pulse: the longest error, and any number of lost ranks, go to all") {
+  PulseHosts hosts;
+  hosts.run_to(3);
+  PulseEnd end{.kind = "stuck", .text = std::string(std::size_t{4} << 20, '\x01')};
+  for (int rank = 0; rank < 300000; ++rank)
+    end.ranks.push_back(rank % 6);
+  hosts.at(5).report(end, hosts.now());
+  hosts.run_to(6);
+  CHECK(hosts.ended() == 6);
+  CHECK_THAT(hosts.at(0).end()->message, Contains("continues from the newest checkpoint"));
 }
 
 TEST_CASE("pulse: what a rank finds itself goes to all, with what is known of those it names") {

@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <filesystem>
 
 #include "base/json.h"
@@ -171,12 +172,23 @@ TEST_CASE("a folder of others in memory is not used") {
   CHECK(other.begin({100}, 1e18) == SnapshotMemory::Place::process);  // it has it already
   CHECK(other.begin({200}, 1e18) == SnapshotMemory::Place::none);
   fs::permissions(made, fs::perms::owner_all);
+  // Other runs remove what is old, but not what a start has looked at.
+  const auto yesterday = fs::file_time_type::clock::now() - std::chrono::hours(25);
+  fs::last_write_time(made, yesterday);
+  CHECK(snapshot_files(run).size() == 1);
+  remove_snapshots(folder / "another");
+  CHECK(fs::exists(made));
   // In another container the path may be that of another folder.
   fs::create_directory(run);
   CHECK(snapshot_files(run).empty());
   fs::remove(run);
   CHECK(snapshot_files(run).size() == 1);
   own.remove();
+  CHECK_FALSE(fs::exists(made));
+  SnapshotMemory left(run, 0);
+  CHECK(left.begin({100}, 100) == SnapshotMemory::Place::shared);
+  fs::last_write_time(made, yesterday);
+  remove_snapshots(folder / "another");
   CHECK_FALSE(fs::exists(made));
 }
 

@@ -21,6 +21,7 @@
 #include "shard/reader.h"
 #include "shard/writer.h"
 #include "support/temporary_folder.h"
+#include "train/data/shared_files.h"
 #include "train/encoded/encoded_clips.h"
 #include "train/encoded/measured_scale.h"
 #include "train/kind.h"
@@ -176,6 +177,33 @@ TEST_CASE("in the middle, latents as halves have the bits of vfm-pack's") {
     CHECK(io::make_npy_half({2, 4}, read.text) == *packed.sample.find("text.npy"));
     CHECK(read.fps == packed.entry.fps);
     CHECK(read.read_bytes == sample.bytes());
+  }
+}
+
+TEST_CASE("one rank lists the clips of a dataset for all") {
+  for (const bool sizes : {true, false}) {
+    const ClipFolder clips({.sizes = sizes});
+    clips.folder.write("dataset.json", R"({"splits": {"val": {"samples": 1}}})");
+    const RunOptions options = options_of(clips);
+    const auto facts_of = [&] {
+      const auto train = open(options);
+      const auto val = train->other_split("val");
+      if (train->size() != 2) fail("not all clips");
+      return train->fingerprint() + val->fingerprint() + dump_json(train->info()) +
+             dump_json(Json(train->remarks()));
+    };
+    const std::string expected = facts_of();
+    dist::thread_worlds(3, [&](dist::World& world) {
+      const data::GivenTexts given(share_small_files(world, options));
+      world.barrier();
+      if (world.rank() == 0)
+        for (const char* name : {"plan.json", "dataset.json", "samples.bin", ".nv-meta"})
+          std::filesystem::remove_all(clips.folder / name);
+      world.barrier();
+      if (facts_of() != expected) fail("opened something else");
+      if (!kind_of(options.recipe.model.type).has_split(options.data, "val"))
+        fail("has no validation");
+    });
   }
 }
 

@@ -8,7 +8,10 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <mutex>
+#include <span>
+#include <vector>
 
+#include "base/float8.h"
 #include "data/index_file.h"
 #include "data/latents.h"
 #include "io/atomic_file.h"
@@ -60,6 +63,35 @@ std::vector<float> all_weights_of(const SavedState& state) {
   return all;
 }
 
+/// Tensors in memory, of which one has codes; counts the bytes that are read of the others.
+class ModelInMemory final : public io::TensorSet {
+ public:
+  explicit ModelInMemory(const std::vector<float>& values)
+      : TensorSet("model"), codes_(values.size()) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      codes_[i] = float_to_f8e4m3(values[i]);
+    for (int i = 0; i < kTensors; ++i)
+      add({fmt::format("f{:03}", i),
+           "F32",
+           {static_cast<std::int64_t>(values.size())},
+           std::as_bytes(std::span(values))});
+    add({"codes",
+         "F8_E4M3",
+         {static_cast<std::int64_t>(values.size())},
+         std::as_bytes(std::span(codes_))});
+  }
+  static constexpr int kTensors = 70;
+  mutable std::atomic<std::int64_t> read = 0;
+
+ private:
+  void read_bytes(const io::TensorView& tensor, std::uint64_t begin,
+                  std::span<std::byte> out) const override {
+    read += static_cast<std::int64_t>(out.size());
+    TensorSet::read_bytes(tensor, begin, out);
+  }
+  std::vector<std::uint8_t> codes_;
+};
+
 dist::Layout cut_in(int tp) {
   dist::Layout layout;
   layout.tp = tp;
@@ -97,6 +129,43 @@ TEST_CASE(
   // Not even the indexes of the sets are read by others than rank 0.
   CHECK(read[1] < read[0] + 1000);
   CHECK(read[1] < 2 * state_bytes);
+}
+
+TEST_CASE(
+    "a model in any format is opened by some ranks, read once, and has the same values on all") {
+  const std::vector<float> values = {0.5f, 1, -2, 3, 0, -0.25f, 7};
+  const auto count = static_cast<std::int64_t>(values.size());
+  const ModelInMemory model(values);
+  for (const int ranks : {3, 64, 130}) {
+    CAPTURE(ranks);
+    std::atomic<int> opened = 0;
+    model.read = 0;
+    CHECK(on_ranks(ranks, [&](dist::World& world) {
+            const bool opens = CheckpointReading::reader_number(world) >= 0;
+            if (opens) ++opened;
+            CheckpointReading reading(world, opens ? &model : nullptr, 12);
+            // Each rank wants the values from another one on.
+            const std::int64_t gap = world.rank() % count;
+            std::vector<std::vector<float>> got;
+            std::vector<models::RangeTarget> targets;
+            got.reserve(model.tensors().size());
+            for (const io::TensorView& tensor : model.tensors()) {
+              std::vector<float>& own = got.emplace_back(values.size(), 100.f);
+              targets.push_back({tensor.name, io::TensorRange::whole(tensor.shape),
+                                 [&own, gap](const Tensor& some, std::int64_t begin) {
+                                   std::ranges::copy(some.floats(), own.begin() + gap + begin);
+                                 },
+                                 gap, count - gap});
+            }
+            reading.check(targets);
+            if (reading.try_load(targets).rank >= 0) fail("cannot read");
+            for (const std::vector<float>& own : got)
+              if (!std::equal(own.begin() + gap, own.end(), values.begin() + gap))
+                fail("read something else");
+          }).empty());
+    CHECK(opened == std::min(ranks, 64));
+    CHECK(model.read == ModelInMemory::kTensors * count * 4);
+  }
 }
 
 TEST_CASE("a set that cannot be read is one failure, and any rank's file is read to the end") {

@@ -2,7 +2,9 @@
 #include "train/report/whole_appends.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <csignal>
@@ -49,4 +51,30 @@ TEST_CASE("records that a full disk refuses are written later, whole and in orde
   log.add("d");
   CHECK(io::read_file(path) == first + second + third + "d");
   log.sync();
+}
+
+TEST_CASE("a part of a record that cannot be cut off again is completed") {
+  const int file = ::memfd_create("log", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  REQUIRE(file >= 0);
+  REQUIRE(::fcntl(file, F_SETFL, O_APPEND) == 0);
+  REQUIRE(::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+  train::WholeAppends log(io::File(file, "log"));
+  set_log_sink([](LogLevel, std::string_view) {}, LogLevel::warning);
+  rlimit old{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &old) == 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{100, old.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const std::string first(60, 'a'), second(60, 'b');
+  log.add(first);
+  log.add(second);
+  log.add("c");
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &old) == 0);
+  std::signal(SIGXFSZ, handler);
+  set_log_sink(nullptr, LogLevel::warning);
+  log.add("d");
+  const std::string all = first + second + "cd";
+  std::string found(200, ' ');
+  found.resize(static_cast<std::size_t>(::pread(file, found.data(), found.size(), 0)));
+  CHECK(found == all);
 }
