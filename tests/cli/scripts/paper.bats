@@ -111,19 +111,20 @@ END
   quick_programs
   # Two GPUs take half as long, and FP8 half of that.
   stand_in vfm-generate <<'END'
-gpus=1 times=1
+parts=1
 while [ $# -gt 0 ]; do
-  case $1 in --gpu) gpu=${2^^} ;; --fp8) times=2 ;; cp=*) gpus=${1#cp=} ;; cfg=2,cp=*) gpus=$((2 * ${1#cfg=2,cp=})) ;; esac
+  case $1 in --gpu) gpu=${2^^} ;; --fp8) parts=$((2 * parts)) ;; cfg=2*) parts=$((2 * parts)) ;; esac
+  [[ $1 != *cp=* ]] || { cp=${1#*cp=} && parts=$((parts * ${cp%%,*})); }
   shift
 done
-jq -n --arg gpu "$gpu" --argjson parts $((gpus * times)) '{predicted: {$gpu, pass_seconds: (32 / $parts), seconds: 100}}'
+jq -n --arg gpu "$gpu" --argjson parts $parts '{predicted: {$gpu, pass_seconds: (32 / $parts), seconds: 100}}'
 END
   CARDS=0 experiments table2 figure10
   echo "$output"
   [ "$status" -eq 0 ]
-  [ "$(grep -c 'parallel.hybrid=true' calls)" -eq $((5 + 6)) ]
-  grep -qF '| 12B 74k, TP2 SP PP4 CP8, hybrid | 512 |' <<<"$output"
-  [ "$(grep -c '^| 8 | 2 | 2 | 2 | 2 |$' <<<"$output")" -eq 1 ]
+  [ "$(grep -c 'parallel.hybrid=true' calls)" -eq $((10 + 6)) ]
+  grep -qF '| 12B 74k, TP2 SP PP4 CP8, hybrid with a ring | 512 |' <<<"$output"
+  [ "$(grep -c '^| 8 | 2 | 2 | 2 |$' <<<"$output")" -eq 1 ]
   for layout in cp=32 cfg=2,cp=16; do
     grep -qxF "| 32 | $layout | 1.000 | 100.0 | 100.0 | +100 | +100 | predicted, H100 |" <<<"$output"
   done
