@@ -1,5 +1,6 @@
 // A made program of a pipe, whose items take as long as they say and need no processor: it sleeps.
-// All else is as in the real ones: records, order, -j, VFM_SHARE, make's jobserver, signals.
+// All else is as in the real ones: records, order, -j, VFM_SHARE, make's jobserver, signals. With
+// --cores it sleeps longer where more items are at work than there are processors.
 //
 // A record: {"kind": "made", "seconds": [0.02, 0.1], ...}. The first of the seconds are this
 // program's; what it writes has the rest, and all other keys. With --until FILE an item lasts until
@@ -26,6 +27,7 @@
 #include "cli/runner.h"
 #include "io/file.h"
 #include "io/manifest.h"
+#include "made_cores.h"
 #include "made_gpus.h"
 #include "made_log.h"
 #include "share/ordered.h"
@@ -49,6 +51,9 @@ class MadeStage : public vfm::cli::Tool {
     options.add("--until", until_, "FILE", "an item lasts until this file is there");
     options.flag("--stamp", stamp_, "write when each record came");
     options.flag("--name-gpu", name_gpu_, "write which GPU did the item");
+    options.add("--cores", cores_of_, "FILE:COUNT[:OTHERS]",
+                "made processors of all programs that name FILE, on which OTHERS always compute");
+    options.flag("--away", away_, "items wait without a slot, as for an answer of a server");
     options.flag("--own-pipe", own_pipe_, "open a pipe before all else, as drivers of GPUs do");
     gpus_.add_options(options);
   }
@@ -62,6 +67,7 @@ class MadeStage : public vfm::cli::Tool {
     vfm::share::Slots slots = context.slots(jobs_);
     log_.open(log_path_);
     begun_.open(begun_path_);
+    cores_.open(cores_of_);
     has_gpus_ = gpus_.join(jobs_.share, slots);
     vfm::io::ManifestReader reader(
         input_.resolved(), [](const vfm::io::Fault& fault) { vfm::fail("{}", fault.message); });
@@ -106,7 +112,10 @@ class MadeStage : public vfm::cli::Tool {
     if (has_gpus_) {
       const std::string gpu = gpus_.work(takes);
       if (name_gpu_) item["gpu"] = gpu;
+    } else if (cores_) {
+      cores_.work(takes);
     } else {
+      const vfm::share::Slots::Change away(!away_);
       std::this_thread::sleep_for(std::chrono::duration<double>(takes));
     }
     while (!until_.empty() && !vfm::io::file_exists(until_)) {
@@ -118,14 +127,15 @@ class MadeStage : public vfm::cli::Tool {
     return std::move(item);
   }
 
-  std::string log_path_, begun_path_, until_;
+  std::string log_path_, begun_path_, until_, cores_of_;
   vfm::MadeLog log_, begun_;
   vfm::cli::InputOptions input_;
   vfm::cli::JobOptions jobs_;
   int fan_out_ = 1;
   bool unlike_ = false, stamp_ = false, few_ = false, name_gpu_ = false, has_gpus_ = false;
-  bool own_pipe_ = false;
+  bool own_pipe_ = false, away_ = false;
   std::uint64_t number_ = 0;
+  vfm::MadeCores cores_;
   vfm::MadeGpus gpus_;
 };
 

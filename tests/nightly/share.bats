@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Slots that three stages share, beside every way to split sixteen of them: made programs, which sleep, so that two
-# processors can show what sixteen slots do. The rule alone, in virtual time: tests/unit/base/slot_rule_test.cc.
+# processors can show what sixteen slots do. The rule alone, in virtual time: tests/unit/share/slot_rule_test.cc.
 # SPDX-License-Identifier: Apache-2.0
 
 bats_require_minimum_version 1.5.0

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/stop.h"
 #include "shard/columns.h"
+#include "share/slots.h"
 #include "text/unicode.h"
 
 namespace vfm::columns {
@@ -103,9 +104,15 @@ void CaptionQueue::write_first() {
 }
 
 EndpointAnswer CaptionQueue::wait_for(Asked& asked) {
-  while (asked.answer.valid() &&
-         asked.answer.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready)
-    check_stop();
+  const auto comes_in = [&](int milliseconds) {
+    return asked.answer.wait_for(std::chrono::milliseconds(milliseconds)) ==
+           std::future_status::ready;
+  };
+  if (asked.answer.valid() && !comes_in(0)) {
+    const share::Slots::Away away;  // Other programs may use the slot while the server works.
+    while (!comes_in(100))
+      check_stop();
+  }
   EndpointAnswer answer = asked.paid ? *asked.paid : asked.answer.get();
   ++answers_;
   any_text_ = true;

@@ -178,6 +178,19 @@ bats_require_minimum_version 1.5.0
   [ "$(requests)" -eq 1 ]
 }
 
+@test "who waits for the server leaves the shared slot to others" {
+  shard a red
+  serve hang
+  endpoint
+  export VFM_SLOTS=1 VFM_SHARE=slots
+  vfm-caption --endpoint endpoint.json a.tar >/dev/null 2>&1 3>&- &
+  local pid=$!
+  until [ "$(requests)" -eq 1 ]; do sleep 0.05; done
+  timeout 8 vfm-caption --from existing --keep-empty -o others a.tar
+  kill -TERM "$pid"
+  wait "$pid" || true
+}
+
 @test "a prompt comes from a file" {
   shard a red
   serve ok

@@ -28,7 +28,7 @@ while [ $# -gt 0 ]; do
 done
 [ -z "$dry" ] || exec jq -n --arg gpu "$gpu" --argjson ranks "$ranks" '{$ranks, flops_per_step: 1e15,
   memory_bytes: {total: 1e10}, predicted: {lines: [{name: "products", seconds: 1}], seconds: 2, tokens_per_second: 80,
-  mfu: 0.5, fits: true, $gpu}}'
+  mfu: 0.5, fits: true, $gpu}, sent_bytes_per_step: {cp: 2e9}}'
 if [ -e "$here/fails" ]; then cat "$here/fails" >&2 && exit 1; fi
 mkdir -p "$out"
 for step in 1 2 3 4 5 6 7 8; do
@@ -88,6 +88,9 @@ END
   experiments --small sources
   [ "$status" -eq 0 ]
   [ "$(grep -cE '^\| (H.264, 320x180, 24 frames/s|HEVC) \| 3 \| [0-9.]+ \| none \|$' <<<"$output")" -eq 2 ]
+  # Each program of a pipe over them: its slots, two shares of the time, and threads.
+  local cell='[0-9.]+, [0-9]+ %, [0-9]+ %, [0-9.]+ \|'
+  [ "$(grep -cE "^\| (H.264|HEVC|all of these) \| (own|shared) \| [0-9.]+ \|( $cell){4}\$" <<<"$output")" -eq 6 ]
 }
 
 # bats test_tags=night
@@ -102,6 +105,30 @@ END
   CARDS=0 experiments cards fsdp
   [ "$(grep -c '^| FSDP, .*| predicted, H100 |' <<<"$output")" -eq 3 ]
   run ! grep measured, <<<"$output"
+}
+
+@test "the paper's layouts are compared with and without the hybrid, and clips on 1 to 32 GPUs in bf16 and FP8" {
+  quick_programs
+  # Two GPUs take half as long, and FP8 half of that.
+  stand_in vfm-generate <<'END'
+parts=1
+while [ $# -gt 0 ]; do
+  case $1 in --gpu) gpu=${2^^} ;; --fp8) parts=$((2 * parts)) ;; cfg=2*) parts=$((2 * parts)) ;; esac
+  [[ $1 != *cp=* ]] || { cp=${1#*cp=} && parts=$((parts * ${cp%%,*})); }
+  shift
+done
+jq -n --arg gpu "$gpu" --argjson parts $parts '{predicted: {$gpu, pass_seconds: (32 / $parts), seconds: 100}}'
+END
+  CARDS=0 experiments table2 figure10
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "$(grep -c 'parallel.hybrid=true' calls)" -eq $((10 + 6)) ]
+  grep -qF '| 12B 74k, TP2 SP PP4 CP8, hybrid with a ring | 512 |' <<<"$output"
+  [ "$(grep -c '^| 8 | 2 | 2 | 2 |$' <<<"$output")" -eq 1 ]
+  for layout in cp=32 cfg=2,cp=16; do
+    grep -qxF "| 32 | $layout | 1.000 | 100.0 | 100.0 | +100 | +100 | predicted, H100 |" <<<"$output"
+  done
+  [ "$(grep -c '| predicted, H100 |$' <<<"$output")" -eq 11 ]
 }
 
 @test "context parallelism is compared at the same tokens a step, and the small network has a small rank" {
