@@ -98,6 +98,8 @@ dist::Layout check_shared(const GenerateJob& job, const models::OpenedModel& ope
                           int of_machine) {
   const NetworkHeaders network = read_network(job, opened);
   network.faults.finish();
+  if (network.decoder && job.fp8.any())
+    fail_usage("--fp8 is for diffusion models, and this one is autoregressive: leave it out");
   return settle_layout(job.parallel, network, opened.facts(), of_machine);
 }
 
