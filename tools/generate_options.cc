@@ -241,8 +241,9 @@ void GenerateOptions::add_precision(vfm::cli::Options& options) {
       .everyday()
       .manual(
           "Share each clip among ranks of *mpirun*(1). Give any of *cfg=2*, *cp=*_N_, *tp=*_N_, "
-          "*cp_kind=*_NAME_, *hybrid* and *shard*; or *auto*, or *auto=*_N_. Only for diffusion "
-          "models. See *vfm-parallel*(7). By default each rank makes its own clips.");
+          "*cp_kind=*_NAME_, *hybrid* and *shard*; or *auto*, or *auto=*_N_; for an autoregressive "
+          "model *tp=*_N_ and *pp=*_N_. See *vfm-parallel*(7). By default each rank makes its own "
+          "clips.");
 }
 
 void GenerateOptions::read(vfm::generate::GenerateJob& job) const {

@@ -56,6 +56,7 @@ constexpr Axis kAxes[] = {
      .name = "pp",
      .size = &Layout::pp,
      .most = 1024,
+     .of_clips = true,
      .unit = "stages",
      .words = "Stages of a pipeline, each with some of the blocks. Not for type *tokenizer*."},
 };

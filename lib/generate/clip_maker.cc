@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "generate/clip_maker.h"
 
+#include <algorithm>
 #include <chrono>
+#include <deque>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -36,7 +39,8 @@ ModelInUse in_use_by(const GenerateJob& job, const UsableModel& usable) {
           .fp8 = job.fp8,
           .device = job.device,
           .tokenizer_compute = usable.tokenizer_compute,
-          .parallel = clip_layout_name(job.parallel),
+          // The codes are those of one rank.
+          .parallel = usable.generator->autoregressive() ? "" : clip_layout_name(job.parallel),
           .quantize = job.quantize ? std::string(ops::row_format_name(*job.quantize)) : ""};
 }
 
@@ -46,6 +50,14 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 /// Clips that ranks make together, one after the other, for each load of either of two networks.
 constexpr int kTogether = 4;
+
+/// Clips that ranks which share clips begin before they finish the first: of a pipeline, as many as
+/// it has stages, so that each stage has a clip to work on.
+int begun_together(const ClipRanks& ranks, const Generator& generator) {
+  if (ranks.clip().size() == 1) return 1;
+  if (generator.autoregressive()) return ranks.network().pp_size();
+  return generator.facts().boundary ? kTogether : 1;
+}
 
 /// What lies in the output's folder of a clip that is not finished.
 class KeptWork {
@@ -202,10 +214,7 @@ ClipMaker::Begun ClipMaker::begin(const Asked& asked) {
     const auto ends = [&](const models::SamplerState& state) {
       return state.step >= steps_of_first;
     };
-    Json record = record_of(request);
-    output_->add_coded_size(record);
-    const bool file = !output_->to_stream() && !job_.latents_only && !job_.force;
-    if ((file && output_->is_there(record, request.name)) || kept.latent()) return;
+    if (is_made(request, record_of(request))) return;
     models::SamplerState state = kept.state();
     if (ends(state)) return;
     ClipProgress steps(progress_, request.name, "step");
@@ -225,6 +234,50 @@ ClipMaker::Begun ClipMaker::begin(const Asked& asked) {
   return begun;
 }
 
+/// Whether the file of a clip is there, or its latent.
+bool ClipMaker::is_made(const NamedRequest& request, Json record) const {
+  output_->add_coded_size(record);
+  const bool file = !output_->to_stream() && !job_.latents_only && !job_.force;
+  return (file && output_->is_there(record, request.name)) ||
+         KeptWork(job_, in_use_, request).latent();
+}
+
+/// Of the clips that are still to be made, as many at a time as a pipeline has stages. What fails
+/// for one of them fails again when it is made alone.
+std::vector<ClipMaker::Begun> ClipMaker::write_codes(const std::vector<Asked>& asked) {
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<Begun> begun(asked.size());
+  std::vector<CodeJob> jobs;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    if (!asked[i].error.empty()) continue;
+    failure_of([&] {
+      const NamedRequest& request = *asked[i].request;
+      if (is_made(request, record_of(request))) return;
+      jobs.push_back(generator().code_job(request.clip, request.sampling));
+      places.push_back(i);
+    });
+  }
+  const auto most = static_cast<std::size_t>(begun_together(ranks_, generator()));
+  for (std::size_t first = 0; first < jobs.size(); first += most) {
+    const auto some = std::span(jobs).subspan(first, std::min(most, jobs.size() - first));
+    std::deque<ClipProgress> progress;
+    for (std::size_t i = first; i < first + some.size(); ++i)
+      progress.emplace_back(progress_, asked[places[i]].request->name, "code");
+    std::vector<Latent> latents =
+        generator().write(some, [&](std::size_t video, std::int64_t done, std::int64_t total) {
+          progress[video].at(done, total);
+        });
+    for (std::size_t i = 0; i < some.size(); ++i)
+      begun[places[first + i]].latent = std::move(latents[i]);
+  }
+  const double seconds =
+      seconds_since(start) / static_cast<double>(std::max<std::size_t>(1, jobs.size()));
+  for (const std::size_t place : places)
+    begun[place].seconds = seconds;
+  return begun;
+}
+
 Result ClipMaker::make(Asked& asked, Begun begun) {
   Result result;
   result.asked = std::move(asked);
@@ -234,6 +287,10 @@ Result ClipMaker::make(Asked& asked, Begun begun) {
   // Made, or read if it was made before; in a folder it is kept until the clip is there.
   const auto latent = [&]() -> Latent {
     const KeptWork kept(job_, in_use_, request);
+    if (begun.latent) {
+      kept.keep(*begun.latent);
+      return *std::move(begun.latent);
+    }
     ClipProgress steps(progress_, request.name, generator().autoregressive() ? "code" : "step");
     if (std::optional<Latent> whole = kept.latent()) return *std::move(whole);
     models::SamplerState state = begun.state.step > 0 ? std::move(begun.state) : kept.state();
@@ -303,7 +360,9 @@ std::vector<Result> ClipMaker::make_all(std::vector<Asked>& asked, share::Slots&
   std::vector<Result> results;
   if (ranks_.clip().size() > 1) {
     std::vector<Begun> begun(asked.size());
-    if (generator().facts().boundary && asked.size() > 1)
+    if (ranks_.network().pp_size() > 1)
+      begun = write_codes(asked);
+    else if (generator().facts().boundary && asked.size() > 1)
       for (std::size_t i = 0; i < asked.size(); ++i)
         begun[i] = begin(asked[i]);
     for (std::size_t i = 0; i < asked.size(); ++i)
@@ -324,8 +383,7 @@ std::vector<Result> ClipMaker::make_all(std::vector<Asked>& asked, share::Slots&
 bool ClipMaker::make_in_rounds(const std::function<std::optional<Asked>()>& next,
                                const std::function<void(Result&)>& done, share::Slots& slots) {
   if (ranks_.world().size() == 1) return false;
-  const int together = generator().facts().boundary ? kTogether : 1;
-  const int each = ranks_.clip().size() > 1 ? together : slots.threads();
+  const int each = ranks_.clip().size() > 1 ? begun_together(ranks_, generator()) : slots.threads();
   const auto most = static_cast<std::size_t>(each) * ranks_.clips().size();
   for (bool more = true; more;) {
     std::vector<std::uint64_t> costs;

@@ -60,12 +60,15 @@ class ClipMaker final : public ClipMakers {
   std::vector<Asked> read_round(const std::function<std::optional<Asked>()>& next, std::size_t most,
                                 std::vector<std::uint64_t>& costs, bool& more) const;
   std::vector<Result> make_all(std::vector<Asked>& asked, share::Slots& slots);
-  /// The first steps of a clip, and the time that they took.
+  /// The first steps of a clip, or all of its codes, and the time that they took.
   struct Begun {
     models::SamplerState state;  ///< of step 0: there are none
+    std::optional<Latent> latent = {};
     double seconds = 0;
   };
   Begun begin(const Asked& asked);
+  std::vector<Begun> write_codes(const std::vector<Asked>& asked);
+  bool is_made(const NamedRequest& request, Json record) const;
   Result make(Asked& asked, Begun begun);
   Json record_of(const NamedRequest& request) const;
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/attention.h"
 
+#include <span>
 #include <utility>
 
 #include "nn/collectives.h"
 #include "nn/shared_attention_fp8.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_fp8.h"
+#include "ops/attention/newest_query.h"
 #include "ops/norm/heads_norm.h"
 #include "tensor/device.h"
 
@@ -116,10 +118,14 @@ Tensor Heads::attend(Tape& tape, const Tensor& qkv, const SelfTokens& tokens,
   const Tensor q = row.rows(0, heads).reshape({1, heads * dim});
   copy(row.rows(heads, heads + keys).reshape({1, keys * dim}),
        cache.rows.rows(cache.at, cache.at + 1));
-  ops::AttentionPack pack = tokens.pack;
-  pack.query_lengths = {1};
-  pack.key_lengths = {cache.at + 1};
-  return ops::cross_attention(tape, q, cache.rows.rows(0, cache.at + 1), pack);
+  return newest(q, cache.rows, cache.at + 1);
+}
+
+Tensor Heads::newest(const Tensor& queries, const Tensor& rows, std::int64_t seen) const {
+  const ops::SeenKeys keys{rows, seen};
+  return ops::newest_query(queries.to(DType::f32), std::span(&keys, 1), shape_.heads,
+                           shape_.key_heads)
+      .to(queries.dtype());
 }
 
 Tensor Heads::queries(Tape& tape, const Tensor& projected) const {
@@ -164,12 +170,15 @@ CrossAttention::CrossAttention(WeightMaker& make, const std::string& prefix,
 Tensor CrossAttention::forward(Tape& tape, const Operand& x, const TextTokens& tokens,
                                const Tensor& kept) const {
   const Tensor q = heads_.queries(tape, query_.forward(tape, x, tokens));
-  const Tensor kv = kept.defined() ? kept : keys(tape, tokens.text);
-  return out_.forward(tape, ops::cross_attention(tape, q, kv, tokens.pack), tokens);
+  return out_.forward(tape,
+                      kept.defined()
+                          ? heads_.newest(q, kept, kept.size(0))
+                          : ops::cross_attention(tape, q, keys(tape, tokens.text), tokens.pack),
+                      tokens);
 }
 
-Tensor CrossAttention::keys(Tape& tape, const Tensor& text) const {
-  return heads_.keys(tape, key_value_.forward(tape, text));
+Tensor CrossAttention::keys(Tape& tape, const Tensor& text, const Pass& pass) const {
+  return heads_.keys(tape, key_value_.forward(tape, text, pass));
 }
 
 }  // namespace vfm::nn

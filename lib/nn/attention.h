@@ -81,6 +81,9 @@ class Heads {
   /// values [L, 2 G K].
   Tensor queries(ops::Tape& tape, const Tensor& projected) const;
   Tensor keys(ops::Tape& tape, const Tensor& projected) const;
+  /// Returns the attention of one token, [1, H K], over the first `seen` rows of keys and values.
+  /// Its bits do not depend on how many heads this rank has (ops/attention/newest_query.h).
+  Tensor newest(const Tensor& queries, const Tensor& rows, std::int64_t seen) const;
 
  private:
   bool by_head() const { return query_norm_ != nullptr && !over_heads_; }
@@ -114,12 +117,12 @@ class CrossAttention {
  public:
   CrossAttention(WeightMaker& make, const std::string& prefix, const AttentionNames& names,
                  const AttentionShape& shape);
-  /// Returns [S, D]. `kept`: the keys and values that keys() made of the text before; undefined:
-  /// they are made now.
+  /// Returns [S, D]. `kept`: the keys and values that keys() made of the text before, for one
+  /// token; undefined: they are made now.
   Tensor forward(ops::Tape& tape, const Operand& x, const TextTokens& tokens,
                  const Tensor& kept = {}) const;
   /// Returns the keys and values of the text, [L, 2 G K].
-  Tensor keys(ops::Tape& tape, const Tensor& text) const;
+  Tensor keys(ops::Tape& tape, const Tensor& text, const Pass& pass = {}) const;
 
  private:
   Linear query_, key_value_;

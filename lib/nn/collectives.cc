@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/collectives.h"
 
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -163,6 +164,18 @@ ops::Exchange gather_rows(dist::Group& group, Rows rows, int chunks) {
 
 ops::Exchange sum_rows(dist::Group& group, Rows rows, int chunks) {
   return ops::adjoint_of(gather_rows(group, std::move(rows), chunks));
+}
+
+ops::Exchange gather_row(dist::Group& group, Rows columns) {
+  if (group.size() == 1) return {};
+  const auto turned = [](const std::function<Tensor(const Tensor&)>& run) {
+    return [run](const Tensor& x) {
+      const Tensor y = run(x.reshape({x.elements(), 1}));
+      return y.reshape({1, y.elements()});
+    };
+  };
+  const ops::Exchange rows = gather_rows(group, std::move(columns));
+  return {turned(rows.forward), turned(rows.adjoint)};
 }
 
 ops::Exchange sum_everywhere(dist::Group& group) {

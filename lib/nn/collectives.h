@@ -25,6 +25,9 @@ ops::Exchange gather_rows(dist::Group& group, std::vector<std::int64_t> rows, in
 /// The adjoint: sums the summands [N, D] of all ranks, and gives this rank its own rows.
 ops::Exchange sum_rows(dist::Group& group, std::vector<std::int64_t> rows, int chunks = 1);
 
+/// [1, columns[rank]] to [1, sum of columns], a row of which each rank has some columns.
+ops::Exchange gather_row(dist::Group& group, std::vector<std::int64_t> columns);
+
 /// Every rank gets the sum of all ranks' tensors of one shape, added in the order of the ranks. The
 /// adjoint is the same. For sums over tokens whose columns are dealt to the ranks
 /// (ops/norm/heads_norm.h).

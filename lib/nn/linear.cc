@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "nn/agreed_scale.h"
+#include "nn/collectives.h"
 #include "ops/matmul/bias.h"
 #include "ops/matmul/exchanged_linear.h"
+#include "ops/matmul/few_rows.h"
 #include "ops/matmul/linear.h"
 #include "ops/matmul/linear_fp8.h"
 #include "ops/pointwise/cast.h"
@@ -18,16 +20,21 @@ using ops::Tape;
 Linear::Linear(WeightMaker& make, std::vector<Weight::Part> parts, std::int64_t columns,
                const LinearOptions& options)
     : divided_(options.divided), out_(options.out.value_or(make.options.compute)) {
-  const Cut cut = make.layout.cut(divided_ == Divided::inputs ? 1 : 0);
-  summands_ = divided_ == Divided::inputs && cut.ranks > 1;
+  const bool inputs = divided_ == Divided::inputs && !make.layout.by_outputs;
+  const Cut cut = make.layout.cut(inputs ? 1 : 0);
+  summands_ = inputs && cut.ranks > 1;
+  if (divided_ == Divided::inputs && !inputs && cut.ranks > 1) {
+    whole_input_ = gather_row(*make.layout.tp, shares(columns, cut.ranks));
+    whole_output_ = gather_row(*make.layout.tp, shares(parts.front().rows, cut.ranks));
+  }
   std::vector<Weight::Part> biases = parts;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     parts[i].name += ".weight";
     biases[i].name += ".bias";
   }
   weight_ = &make.stacked(std::move(parts), columns, divided_ == Divided::nothing ? Cut() : cut);
-  if (options.bias)
-    bias_ = &make.biases(std::move(biases), divided_ == Divided::outputs ? cut : Cut());
+  const bool outputs = divided_ != Divided::nothing && !inputs;
+  if (options.bias) bias_ = &make.biases(std::move(biases), outputs ? cut : Cut());
 }
 
 Linear::Linear(const Weight& weight, std::optional<DType> out)
@@ -43,6 +50,7 @@ Linear::Linear(WeightMaker& make, Weight& weight, std::optional<DType> out) : Li
 }
 
 Tensor Linear::forward(Tape& tape, const Operand& x, const Pass& pass) const {
+  if (pass.newest) return of_newest(tape, x);
   return divided_ == Divided::inputs ? summed(tape, x, pass) : of_gathered(tape, x, pass);
 }
 
@@ -63,6 +71,16 @@ Tensor Linear::of_gathered(Tape& tape, const Operand& x, const Pass& pass) const
   if (pass.recompute && x.gathered) return x.gathered(tape, weight(tape), gather);
   const Tensor values = x.values(tape);
   return ops::gathered_linear(tape, values, weight(tape), gather);
+}
+
+// Separate adapters are on matrices of one rank.
+Tensor Linear::of_newest(Tape& tape, const Operand& x) const {
+  const Tensor row = ops::run_exchange(tape, x.values(tape), whole_input_);
+  const ops::LinearWeight w = weight(tape);
+  const Tensor y = w.added.empty()
+                       ? ops::few_rows(row.to(DType::f32), w.values(), {}, w.bias).to(out_)
+                       : ops::linear(tape, row, w, out_);
+  return ops::run_exchange(tape, y, whole_output_);
 }
 
 // What is summed over ranks travels as the network computes.

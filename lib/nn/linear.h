@@ -6,7 +6,10 @@
 // gets the sums of its own rows. Both run in chunks if the exchange can (ops/row_chunks.h).
 // The bias of divided outputs is divided, too. Any other bias is whole on each rank, which adds it
 // to its own rows, after the sum (ops/matmul/bias.h).
-// If the pass recomputes, backward computes the operand again (nn/operand.h). But if inputs are not
+// To write one token after the other (Pass::newest) the ranks may divide the outputs of every
+// matrix (NetworkLayout::by_outputs). Where inputs would be divided, the row is gathered before the
+// product and the result after it, so each number is computed by one rank as if it were alone. If
+// the pass recomputes, backward computes the operand again (nn/operand.h). But if inputs are not
 // divided, and the result is of another type than the weight, the operand is kept.
 // In FP8, for inference, x is rounded before it travels, with one scale on all ranks. A rank's
 // summands travel in f32. If each was rounded to bf16, the sum could be 2^-9 away from that of one
@@ -49,7 +52,7 @@ class Linear {
   Linear(WeightMaker& make, Weight& weight, std::optional<DType> out = {});
 
   /// x [S, I] to [N, O] if outputs are divided; [N, I] to [S, O] if inputs are; else [S, I] to
-  /// [S, O].
+  /// [S, O]. Of the newest token [1, I] to [1, O], where what is divided is the same.
   Tensor forward(ops::Tape& tape, const Operand& x, const Pass& pass) const;
   /// The product alone: the ranks exchange nothing, and nothing is recomputed.
   Tensor forward(ops::Tape& tape, const Operand& x) const { return forward(tape, x, Pass()); }
@@ -58,6 +61,7 @@ class Linear {
   ops::LinearWeight weight(ops::Tape& tape) const;
   Tensor of_gathered(ops::Tape& tape, const Operand& x, const Pass& pass) const;
   Tensor summed(ops::Tape& tape, const Operand& x, const Pass& pass) const;
+  Tensor of_newest(ops::Tape& tape, const Operand& x) const;
   Tensor with_bias(ops::Tape& tape, Tensor y) const;
   Tensor in_fp8(ops::Tape& tape, const Operand& x, const ops::Exchange& gather, DType out) const;
 
@@ -65,7 +69,8 @@ class Linear {
   const Weight* bias_ = nullptr;
   Divided divided_ = Divided::nothing;
   DType out_;
-  bool summands_ = false;  // several ranks have inputs of it
+  bool summands_ = false;                     // several ranks have inputs of it
+  ops::Exchange whole_input_, whole_output_;  // if outputs are divided where inputs would be
 };
 
 }  // namespace vfm::nn

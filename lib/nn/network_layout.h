@@ -49,6 +49,9 @@ struct NetworkLayout {
   int tp_chunks = 1;           ///< chunks of rows that travel along tp (nn/chunked_rows.h)
   dist::Group* fp8 = nullptr;  ///< ranks that round to FP8 with one scale; null: this rank alone
   bool by_sample = false;      ///< if samples are few, exchanges heads sample by sample
+  /// Ranks of tp divide the outputs of every matrix, and gather each result (nn/linear.h). So every
+  /// sum is that of one rank, to the bit. For one token at a time (Pass::newest).
+  bool by_outputs = false;
   dist::Group* pp = nullptr;
   /// Number of blocks in each chunk of a pipeline. Rank r has the chunks r, pp + r, ...
   std::vector<int> stages = {};

@@ -18,4 +18,11 @@ PlacedPart cut_part(const Shape& global, const Cut& cut) {
   return part;
 }
 
+std::vector<std::int64_t> shares(std::int64_t n, int ranks) {
+  std::vector<std::int64_t> counts;
+  for (int rank = 0; rank < ranks; ++rank)
+    counts.push_back(share(n, rank + 1, ranks) - share(n, rank, ranks));
+  return counts;
+}
+
 }  // namespace vfm::nn

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "tensor/tensor.h"
 
@@ -32,6 +33,9 @@ inline std::int64_t share(std::int64_t n, int rank, int ranks) {
   const std::int64_t each = n / ranks, more = n % ranks;
   return each * rank + (rank < more ? rank : more);
 }
+
+/// Returns the number of elements of each part.
+std::vector<std::int64_t> shares(std::int64_t n, int ranks);
 
 /// A range of the elements of a part, in C order.
 struct Stretch {

@@ -170,8 +170,10 @@ ModelPart ClipEstimate::network_part(const models::Gpu* gpu) const {
   if (network_.decoder) {
     const models::CodeSample sample{clip_.latent.frames, clip_.latent.height, clip_.latent.width,
                                     static_cast<int>(clip_.text_tokens)};
-    part.cost =
-        models::writing_cost(*network_.decoder, network_.adapters, sample, compute_, job_.device);
+    SharedPass pass = shared_writing(
+        {*network_.decoder, network_.adapters, sample, compute_, job_.device}, parallel_, gpu);
+    part.cost = std::move(pass.cost);
+    part.exchanges = std::move(pass.exchanges);
   } else {
     models::NetworkSample sample{clip_.latent.frames, clip_.latent.height, clip_.latent.width};
     sample.text_tokens = static_cast<int>(clip_.text_tokens);
@@ -305,7 +307,8 @@ ClipEstimate::Time ClipEstimate::time(const models::Gpu& gpu, const ModelPart& n
   Time time;
   time.lines = models::predict(gpu, network.cost.calls);
   time.lines.insert(time.lines.end(), network.exchanges.begin(), network.exchanges.end());
-  const double passes = network_.decoder ? 1 : evaluations(sampling_);
+  const double passes =
+      network_.decoder ? static_cast<double>(clip_.tokens) : evaluations(sampling_);
   time.pass = models::sum_of("network", time.lines).seconds / passes;
   time.lines.push_back(models::sum_of("text encoder", models::predict(gpu, text.cost.calls)));
   models::TimeLine frames = models::sum_of("tokenizer", models::predict(gpu, tokenizer.cost.calls));

@@ -79,8 +79,8 @@ std::vector<CostedLayout> costed_layouts(const GenerateJob& job, const models::O
   ClipEstimate estimate(alone, opened);
   if (!estimate.network().dit)
     fail_usage(
-        "--parallel is for diffusion models, and this one is autoregressive: leave it out, and "
-        "each rank makes clips of its own");
+        "--parallel auto is for diffusion models, and this one is autoregressive: give tp and pp, "
+        "or leave it out, and each rank makes clips of its own");
   const models::Gpu gpu = comparing_rates(job, per_node);
   const bool host = job.gpu == nullptr && job.device != Device::cuda;
   const double room = host ? gpu.memory : gpu.usable();

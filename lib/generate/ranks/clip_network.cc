@@ -21,11 +21,15 @@ static void fields(ClipWire& wire, models::NetworkBatch& batch) {
   wire(batch.samples, batch.latents, batch.text, batch.round_embedding, batch.network);
 }
 
+static void fields(ClipWire& wire, CodeJob& job) {
+  wire(job.sample, job.text, job.given, job.options, job.seed, job.key);
+}
+
 namespace {
 
 constexpr std::chrono::milliseconds kLookForStop(100);
 
-enum class Work : char { forward, fp8, quantize, decode, end };
+enum class Work : char { forward, write, fp8, quantize, decode, end };
 
 /// The one sample of two.
 models::NetworkBatch half_of(const models::NetworkBatch& batch, std::int64_t half) {
@@ -53,9 +57,15 @@ Tensor ClipNetwork::forward(const models::NetworkBatch& batch) const {
     return compute(batch);
   }
   ops::Tape tape(false);
-  const auto turn = take_turn(network_.device());
-  network_.choose(batch.network);
-  return network_.forward(tape, batch).to(Device::cpu);
+  const auto turn = take_turn(network_->device());
+  network_->choose(batch.network);
+  return network_->forward(tape, batch).to(Device::cpu);
+}
+
+std::vector<std::vector<std::int32_t>> ClipNetwork::write(std::span<const CodeJob> videos,
+                                                          const HowFarOf& how_far) const {
+  tell(pack(Work::write, std::vector<CodeJob>(videos.begin(), videos.end())));
+  return write_codes(*decoder_, videos, how_far);
 }
 
 ClipNetwork::Clip::Clip(const ClipNetwork& network) : network_(network) {
@@ -99,8 +109,8 @@ void ClipNetwork::Clip::wait_for(int number) const {
 Tensor ClipNetwork::compute(const models::NetworkBatch& batch) const {
   dist::Group& halves = ranks_->halves();
   {
-    const auto turn = take_turn(network_.device());
-    network_.choose(batch.network);
+    const auto turn = take_turn(network_->device());
+    network_->choose(batch.network);
   }
   const bool split = halves.size() > 1 && batch.samples.size() > 1;
   // Without guidance the second half has nothing to do, but for what it exchanges with the first.
@@ -109,8 +119,8 @@ Tensor ClipNetwork::compute(const models::NetworkBatch& batch) const {
   ops::Tape tape(false);
   Tensor output;
   {
-    const auto turn = take_turn(network_.device());
-    output = network_.forward(tape, split ? half_of(batch, halves.rank()) : batch);
+    const auto turn = take_turn(network_->device());
+    output = network_->forward(tape, split ? half_of(batch, halves.rank()) : batch);
   }
   if (ranks_->half().size() > 1) ranks_->half().all_reduce(output).wait();
   if (idle) return {};
@@ -127,7 +137,7 @@ Tensor ClipNetwork::compute(const models::NetworkBatch& batch) const {
 }
 
 void ClipNetwork::set_fp8(models::Fp8Parts parts) {
-  network_.set_inference_fp8(parts);
+  network_->set_inference_fp8(parts);
   fp8_ = parts.any();
 }
 
@@ -137,8 +147,8 @@ void ClipNetwork::switch_fp8(models::Fp8Parts parts) {
 }
 
 void ClipNetwork::quantize() {
-  network_.quantize();
-  if (network_.device() == Device::cpu) release_cached_memory();  // the whole matrices'
+  network_->quantize();
+  if (network_->device() == Device::cpu) release_cached_memory();  // the whole matrices'
 }
 
 void ClipNetwork::quantize_all() {
@@ -172,6 +182,11 @@ void ClipNetwork::serve(const models::VideoTokenizer* tokenizer) {
       wire(batch);
       wire.end();
       compute(batch);
+    } else if (work == Work::write) {
+      std::vector<CodeJob> videos;
+      wire(videos);
+      wire.end();
+      write_codes(*decoder_, videos);
     } else if (work == Work::fp8) {
       models::Fp8Parts parts;
       wire(parts);

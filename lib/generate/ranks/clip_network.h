@@ -2,6 +2,8 @@
 // it, one rank samples and writes files, and receives the others' parts of each network output and
 // of the frames.
 //
+// Of an autoregressive model all ranks write the codes together (generate/sampling/codes.h).
+//
 // The leader of the clip (generate/ranks/clip_ranks.h) has the prompts, the sampler and the files.
 // The other ranks have a part of the network, and serve the leader. Each batch goes to all of them.
 // With cfg=2 the first half of the ranks computes the first sample of the batch, the other half the
@@ -21,9 +23,12 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "generate/ranks/clip_ranks.h"
+#include "generate/sampling/codes.h"
 #include "models/dit/network.h"
 #include "models/tokenizer.h"
 
@@ -32,18 +37,25 @@ namespace vfm::generate {
 class ClipNetwork {
  public:
   /// A network of this rank alone. It must outlive this object.
-  explicit ClipNetwork(models::DiffusionNetwork& network) : network_(network) {}
+  explicit ClipNetwork(models::DiffusionNetwork& network) : network_(&network) {}
   /// This rank's part of a network, if more than one rank makes the clip. `network` and `ranks`
   /// must outlive this object.
   ClipNetwork(models::DiffusionNetwork& network, const ClipRanks& ranks)
-      : network_(network), ranks_(ranks.clip().size() > 1 ? &ranks : nullptr) {}
+      : network_(&network), ranks_(ranks.clip().size() > 1 ? &ranks : nullptr) {}
+  /// This rank's part of a decoder that ranks share: for write(), share(), serve() and end().
+  ClipNetwork(const models::CausalDecoder& decoder, const ClipRanks& ranks)
+      : decoder_(&decoder), ranks_(&ranks) {}
 
-  const models::NetworkConfig& config() const { return network_.config(); }
+  const models::NetworkConfig& config() const { return network_->config(); }
   bool shared() const { return ranks_ != nullptr; }
   /// DiffusionNetwork::forward() of the network that the batch is for, on the CPU, without
   /// gradients; of a shared network for one or two samples. Called by the leading rank. No other
   /// thread may have a clip that uses another network.
   Tensor forward(const models::NetworkBatch& batch) const;
+
+  /// write_codes() of all ranks. Called by the leading rank.
+  std::vector<std::vector<std::int32_t>> write(std::span<const CodeJob> videos,
+                                               const HowFarOf& how_far) const;
 
   /// A clip that is being sampled.
   class Clip {
@@ -92,7 +104,8 @@ class ClipNetwork {
   void tell(const std::string& order) const;
   Tensor compute(const models::NetworkBatch& batch) const;
 
-  models::DiffusionNetwork& network_;
+  models::DiffusionNetwork* network_ = nullptr;
+  const models::CausalDecoder* decoder_ = nullptr;
   const ClipRanks* ranks_ = nullptr;  ///< of a shared network
   std::unique_ptr<models::VideoTokenizer> tokenizer_;
   bool fp8_ = false;

@@ -3,10 +3,11 @@
 //   cfg   half of the ranks compute the guided part of an estimate, half the unguided part
 //   cp    each has a part of a clip's tokens
 //   tp    each has a part of the heads and widths of the network
+//   pp    each has some of the layers, of an autoregressive model
 //
 // The remaining ranks form more such groups, along the mesh's dp (dist/mesh.h):
 //
-//   rank = tp_i + tp (cp_i + cp (cfg_i + cfg clip_i))
+//   rank = tp_i + tp (cp_i + cp (cfg_i + cfg (clip_i + clips pp_i)))
 //
 // nn/network_layout.h gives a rank's part of the network. Thread-safety: that of the World,
 // which must outlive the object.
@@ -24,8 +25,9 @@
 
 namespace vfm::generate {
 
-/// "cfg=2 cp=2 ring": the sizes other than 1; empty: one rank. Layouts round differently, so the
-/// name is part of a clip's address. Shards change no bit of the result, so it does not have them.
+/// "cfg=2 cp=2 ring": the sizes other than 1; empty: one rank. Layouts of diffusion models round
+/// differently, so the name is part of a clip's address. Shards change no bit of the result, so it
+/// does not have them.
 std::string clip_layout_name(const dist::Layout& parallel);
 /// The text from which parse_parallel() makes the same layout, without shards.
 std::string clip_layout_option(const dist::Layout& parallel);

@@ -58,7 +58,7 @@ void Exchanges::add(std::string_view name, double seconds, double calls, double 
 const dist::Group& Exchanges::group_of(std::string_view axis) const {
   const nn::NetworkLayout& network = ranks_.network();
   for (const dist::Group* const group : {network.tp, network.cp, network.cp_heads, network.cp_ring,
-                                         static_cast<dist::Group*>(&ranks_.half())})
+                                         network.pp, static_cast<dist::Group*>(&ranks_.half())})
     if (group != nullptr && group->axis() == axis) return *group;
   return ranks_.clip();  // FP8's scales, and shards
 }
@@ -77,13 +77,13 @@ void Exchanges::count(const dist::Traffic& traffic) {
       const std::string_view name = axis == "clip"                           ? "scales of FP8"
                                     : axis == "shard"                        ? "shards"
                                     : axis == "tp"                           ? "tp"
+                                    : axis == "pp"                           ? "pp"
                                     : operation == dist::Operation::exchange ? "ring"
                                     : axis.starts_with("cp")                 ? "cp"
                                                                              : "output";
       const auto calls = static_cast<double>(sent.calls), bytes = static_cast<double>(sent.bytes);
-      add(name,
-          models::link_seconds(gpu_, operation, on_nodes(group_of(axis)), calls, bytes), calls,
-          bytes);
+      add(name, models::link_seconds(gpu_, operation, on_nodes(group_of(axis)), calls, bytes),
+          calls, bytes);
     }
 }
 
@@ -145,6 +145,29 @@ void SharedPass::add(const SharedPass& more, double times) {
     line->calls += times * other.calls;
     line->bytes += times * other.bytes;
   }
+}
+
+SharedPass shared_writing(const SharedWritingWork& work, const dist::Layout& parallel,
+                          const models::Gpu* gpu) {
+  SharedPass most;
+  const auto bytes = [](const SharedPass& of) { return of.cost.weight_bytes + of.cost.held_bytes; };
+  for (int stage = 0; stage < parallel.pp; ++stage) {
+    const auto world = dist::counted_world(stage * parallel.tp, parallel.sharers());
+    const ClipRanks ranks(*world, parallel);
+    SharedPass pass;
+    pass.cost = models::writing_cost(work.decoder, work.adapters, work.sample, work.compute,
+                                     work.device, ranks.network(), &world->traffic());
+    if (gpu != nullptr) {
+      Exchanges exchanges(*gpu, ranks);
+      exchanges.count(world->traffic());
+      pass.exchanges = exchanges.take();
+      for (models::TimeLine& line : pass.exchanges)
+        for (double* const of_code : {&line.seconds, &line.calls, &line.bytes})
+          *of_code *= static_cast<double>(work.sample.codes());
+    }
+    if (stage == 0 || bytes(pass) > bytes(most)) most = std::move(pass);
+  }
+  return most;
 }
 
 SharedPass shared_pass(const SharedPassWork& work, const dist::Layout& parallel,

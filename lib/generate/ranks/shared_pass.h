@@ -36,6 +36,20 @@ struct SharedPass {
   void add(const SharedPass& more, double times);
 };
 
+/// The decoder and the video that it writes.
+struct SharedWritingWork {
+  const models::DecoderConfig& decoder;
+  const std::vector<std::vector<nn::AdapterShape>>& adapters;
+  models::CodeSample sample;
+  DType compute = DType::f32;
+  Device device = Device::cpu;
+};
+/// The same for a decoder that writes all codes. Of a pipeline it is the stage with the most
+/// memory, while as many videos are written as there are stages. Throws Error{usage} if the ranks
+/// cannot share it.
+SharedPass shared_writing(const SharedWritingWork& work, const dist::Layout& parallel,
+                          const models::Gpu* gpu);
+
 /// Exchanges of ring attention overlap with attention, except for one part of the keys. Exchanges
 /// of tp overlap as far as the table says. Gathered blocks (with shards) overlap with computation,
 /// except for one block. The batch goes from host to host. `parallel` leaves nothing open in cp.

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <numeric>
 
 #include "base/error.h"
+#include "base/philox.h"
 #include "base/stop.h"
 
 namespace vfm::generate {
@@ -45,25 +47,61 @@ std::int32_t draw_code(std::span<const float> logits, const CodeOptions& options
   return kept.back();
 }
 
-std::vector<std::int32_t> write_codes(const models::CausalDecoder& decoder,
-                                      const models::CodeSample& sample, const Tensor& text,
-                                      std::span<const std::int32_t> given,
-                                      const CodeOptions& options, const Random& random,
-                                      const HowFar& how_far) {
-  if (static_cast<std::int64_t>(given.size()) > sample.codes())
-    fail_usage("{} codes are given of {}", given.size(), sample.codes());
-  if (given.empty() && !decoder.config().start_token)
-    fail_usage("the model has nothing before the first code: it continues codes that are given");
-  models::CodeWriter writer(decoder, sample, text);
-  std::vector<std::int32_t> codes(given.begin(), given.end());
-  for (std::int64_t i = 0; i < sample.codes(); ++i) {
-    check_stop();
-    const std::vector<float> logits = writer.logits();
-    if (i >= static_cast<std::int64_t>(given.size()))
-      codes.push_back(draw_code(logits, options, random.uniform(static_cast<std::uint64_t>(i))));
-    writer.write(codes[static_cast<std::size_t>(i)]);
-    if (how_far) how_far(i + 1, sample.codes());
+namespace {
+
+/// A video that is being written.
+class Written {
+ public:
+  Written(const models::CausalDecoder& decoder, const CodeJob& job)
+      : job_(job),
+        writer_(decoder, job.sample, text_of(decoder, job)),
+        random_(job.seed, Purpose::sampler_noise, 0, job.key) {}
+
+  std::int64_t total() const { return job_.sample.codes(); }
+  void write_next() {
+    const auto place = static_cast<std::size_t>(writer_.written());
+    const std::vector<float> logits = writer_.logits();
+    if (place < job_.given.size()) return writer_.write(job_.given[place]);
+    // Before the last stage of a pipeline there are none.
+    writer_.write_drawn(logits.empty() ? 0
+                                       : draw_code(logits, job_.options, random_.uniform(place)));
   }
+  std::vector<std::int32_t> codes() { return writer_.codes(); }
+
+ private:
+  static Tensor text_of(const models::CausalDecoder& decoder, const CodeJob& job) {
+    if (static_cast<std::int64_t>(job.given.size()) > job.sample.codes())
+      fail_usage("{} codes are given of {}", job.given.size(), job.sample.codes());
+    if (job.given.empty() && !decoder.config().start_token)
+      fail_usage("the model has nothing before the first code: it continues codes that are given");
+    if (job.text.empty()) return {};
+    return Tensor::from(job.text, {job.sample.text_tokens, decoder.config().text_embed_dim});
+  }
+
+  const CodeJob& job_;
+  models::CodeWriter writer_;
+  const Random random_;
+};
+
+}  // namespace
+
+std::vector<std::vector<std::int32_t>> write_codes(const models::CausalDecoder& decoder,
+                                                   std::span<const CodeJob> videos,
+                                                   const HowFarOf& how_far) {
+  std::deque<Written> all;
+  std::int64_t most = 0;
+  for (const CodeJob& job : videos)
+    most = std::max(most, all.emplace_back(decoder, job).total());
+  for (std::int64_t i = 0; i < most; ++i)
+    for (std::size_t video = 0; video < all.size(); ++video) {
+      check_stop();
+      if (i >= all[video].total()) continue;
+      all[video].write_next();
+      if (how_far) how_far(video, i + 1, all[video].total());
+    }
+  std::vector<std::vector<std::int32_t>> codes;
+  for (Written& video : all)
+    codes.push_back(video.codes());
   return codes;
 }
 

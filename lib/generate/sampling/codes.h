@@ -4,12 +4,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
-#include "base/philox.h"
-#include "generate/sampling/sample_options.h"
 #include "models/decoder/decoder.h"
 
 namespace vfm::generate {
@@ -26,14 +26,24 @@ struct CodeOptions {
 /// are not numbers.
 std::int32_t draw_code(std::span<const float> logits, const CodeOptions& options, double u);
 
-/// Returns the codes (T, H, W) of a video. Element i of `random` draws code i. `given` are the
-/// video's first codes, taken unchanged: the beginning that the video continues. `text` is f32
-/// (tokens, E), or undefined for a model without text. `how_far` is called for each code. Throws
-/// Error{usage} if more codes are given than the video has, Stopped when asked to stop.
-std::vector<std::int32_t> write_codes(const models::CausalDecoder& decoder,
-                                      const models::CodeSample& sample, const Tensor& text,
-                                      std::span<const std::int32_t> given,
-                                      const CodeOptions& options, const Random& random,
-                                      const HowFar& how_far = {});
+/// A video to write. Element i of the stream (seed, key) draws code i.
+struct CodeJob {
+  models::CodeSample sample;
+  std::vector<float> text;          ///< (sample.text_tokens, E); empty for a model without text
+  std::vector<std::int32_t> given;  ///< first codes, taken unchanged: what the video continues
+  CodeOptions options;
+  std::uint64_t seed = 0, key = 0;
+};
+
+/// Called for each code of a video, which has its place in the list.
+using HowFarOf = std::function<void(std::size_t video, std::int64_t done, std::int64_t total)>;
+
+/// Returns the codes (T, H, W) of each video. Writes a code of each in turn, so that stages of a
+/// pipeline have as much to do at a time as there are videos. If ranks share the decoder, a
+/// collective: ranks between the first stage of a pipeline and the last one return no codes. Throws
+/// Error{usage} if more codes are given than a video has, Stopped when asked to stop.
+std::vector<std::vector<std::int32_t>> write_codes(const models::CausalDecoder& decoder,
+                                                   std::span<const CodeJob> videos,
+                                                   const HowFarOf& how_far = {});
 
 }  // namespace vfm::generate

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/one_thread.h"
 #include "base/philox.h"
-#include "generate/sampling/codes.h"
 #include "generate/sampling/prompt_encoder.h"
 #include "tensor/allocator.h"
 #include "tensor/device.h"
@@ -87,7 +86,7 @@ struct Generator::State {
   PromptEncoder prompts;
   ModelShape shape;
   std::optional<ClipNetwork> own;
-  ClipNetwork* network = nullptr;  ///< `own`, or one that ranks share; null for a decoder
+  ClipNetwork* network = nullptr;  ///< `own`, or one that ranks share; null for a decoder of one
   bool quantized = false;
 
   bool autoregressive() const { return model.decoder != nullptr; }
@@ -109,8 +108,6 @@ struct Generator::State {
   std::vector<double> first_state(const ClipRequest& request, double deviation) const;
   void check_state(const ClipRequest& request, const models::SamplerState& state, int steps) const;
   Latent clean_latent(const ClipRequest& request, const models::SamplerState& state) const;
-  Latent write(const ClipRequest& request, const SampleOptions& options,
-               const HowFar& how_far) const;
 };
 
 Generator::Generator(models::LoadedModel model, const std::string& cache,
@@ -303,31 +300,44 @@ Latent Generator::State::clean_latent(const ClipRequest& request,
   return latent;
 }
 
-/// The codes of a clip, as whole numbers of one channel.
-Latent Generator::State::write(const ClipRequest& request, const SampleOptions& options,
-                               const HowFar& how_far) const {
-  Latent latent = latent_of(request);
-  models::CodeSample sample{latent.frames, latent.height, latent.width, 1};
-  Tensor text;
-  if (model.decoder->config().text_embed_dim > 0) {
-    const text::TokenEmbeddings prompt = prompt_of(request);
-    sample.text_tokens = prompt.tokens;
-    text = Tensor::from(prompt.values, {prompt.tokens, prompt.dim});
+CodeJob Generator::code_job(const ClipRequest& request, const SampleOptions& options) const {
+  const State& s = *state_;
+  s.check(request, options);
+  const Latent latent = s.latent_of(request);
+  CodeJob job;
+  job.sample = {latent.frames, latent.height, latent.width, 1};
+  job.options = {options.temperature, options.top_p};
+  job.seed = request.seed;
+  job.key = random_key(request.prompt);
+  if (s.text_width() > 0) {
+    text::TokenEmbeddings prompt = s.prompt_of(request);
+    job.sample.text_tokens = prompt.tokens;
+    job.text = std::move(prompt.values);
   }
-  std::vector<std::int32_t> given;
   if (request.given) {
-    const int height = latent.height * tokenizer->space_factor();
-    const int width = latent.width * tokenizer->space_factor();
-    given = tokenizer->encode_codes(
+    const int height = latent.height * s.tokenizer->space_factor();
+    const int width = latent.width * s.tokenizer->space_factor();
+    job.given = s.tokenizer->encode_codes(
         extend(*request.given, request.height, request.width, height, width), request.given->frames,
         height, width);
   }
-  const auto turn = take_turn(model.device());
-  const std::vector<std::int32_t> codes = write_codes(
-      *model.decoder, sample, text, given, {options.temperature, options.top_p},
-      Random(request.seed, Purpose::sampler_noise, 0, random_key(request.prompt)), how_far);
-  latent.values.assign(codes.begin(), codes.end());
-  return latent;
+  return job;
+}
+
+/// Codes are whole numbers of one channel.
+std::vector<Latent> Generator::write(std::span<const CodeJob> jobs, const HowFarOf& how_far) const {
+  const State& s = *state_;
+  const OneThread one_thread;
+  const auto turn = take_turn(s.model.device());
+  const std::vector<std::vector<std::int32_t>> codes =
+      s.network ? s.network->write(jobs, how_far) : write_codes(*s.model.decoder, jobs, how_far);
+  std::vector<Latent> latents;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const models::CodeSample& size = jobs[i].sample;
+    Latent& latent = latents.emplace_back(Latent{1, size.frames, size.height, size.width, {}});
+    latent.values.assign(codes[i].begin(), codes[i].end());
+  }
+  return latents;
 }
 
 Latent Generator::denoise(const ClipRequest& request, const SampleOptions& options,
@@ -338,7 +348,11 @@ Latent Generator::denoise(const ClipRequest& request, const SampleOptions& optio
   const OneThread one_thread;
   Latent latent;
   if (s.autoregressive()) {
-    latent = s.write(request, options, how_far);
+    const CodeJob job = code_job(request, options);
+    const auto one = [&](std::size_t, std::int64_t done, std::int64_t total) {
+      if (how_far) how_far(done, total);
+    };
+    latent = std::move(write(std::span(&job, 1), one).front());
   } else {
     Denoiser denoiser = s.make_denoiser(request, options);
     const models::SamplingPath path = {

@@ -10,11 +10,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "generate/decode/frames.h"
 #include "generate/request/clip_request.h"
+#include "generate/sampling/codes.h"
 #include "generate/sampling/denoiser.h"
 #include "generate/sampling/sample_options.h"
 #include "models/dit/fp8.h"
@@ -72,9 +74,14 @@ class Generator {
   void quantize();  ///< without a measurement
 
   /// From now on `network`, which must outlive this object, computes the outputs of the model's
-  /// network, together with other ranks: then denoise() is for one thread. For diffusion models
-  /// only.
+  /// network or writes its codes, together with other ranks: then denoise() and write() are for one
+  /// thread.
   void share(ClipNetwork& network);
+
+  /// For an autoregressive model: what denoise() writes for a clip, and the clips of several such
+  /// jobs, which are written at the same time. Throw what denoise() throws.
+  CodeJob code_job(const ClipRequest& request, const SampleOptions& options) const;
+  std::vector<Latent> write(std::span<const CodeJob> jobs, const HowFarOf& how_far = {}) const;
 
   /// Returns the clip's latent, or its codes. Begins at `state` if that has a step, else at the
   /// first noise. `how_far` is called for each step, or each code. Throws Error{usage} for an

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "dist/together.h"
 #include "generate/ranks/choose_parallel.h"
@@ -21,12 +22,32 @@
 
 namespace vfm::generate {
 
+/// Throws Error{usage} for what ranks that write codes cannot share.
+static void check_writing_layout(const dist::Layout& parallel,
+                                 const models::DecoderConfig& decoder) {
+  constexpr const char* kInstead =
+      "of an autoregressive model ranks share layers (pp) and heads (tp)";
+  if (parallel.cp > 1)
+    fail_usage("--parallel cp: one code is computed at a time, and has no parts; {}", kInstead);
+  if (parallel.cfg > 1)
+    fail_usage("--parallel cfg: codes are drawn without guidance; {}", kInstead);
+  if (parallel.shards_state())
+    fail_usage("--parallel shard: all matrices would be gathered for each code; {}", kInstead);
+  if (parallel.pp > decoder.num_layers)
+    fail_usage("--parallel pp={}: the model has {}", parallel.pp,
+               counted(decoder.num_layers, "layer"));
+}
+
 dist::Layout settle_layout(const dist::Layout& parallel, const NetworkHeaders& network,
                            const ModelFacts& facts, int of_machine) {
-  if (!network.dit)
+  if (network.decoder) {
+    check_writing_layout(parallel, *network.decoder);
+    return parallel;
+  }
+  if (parallel.pp > 1)
     fail_usage(
-        "--parallel is for diffusion models, and this one is autoregressive: leave it out, and "
-        "each rank makes clips of its own");
+        "--parallel pp is for autoregressive models, and this one is a diffusion model: share "
+        "clips by cfg, cp and tp");
   if (parallel.hybrid && !network.dit->architecture->space_time)
     fail_usage(
         "--parallel hybrid is for attention in frames and pixels, which a {} does not have: leave "
@@ -52,8 +73,8 @@ void choose_on_ranks(GenerateJob& job, const models::OpenedModel& opened, dist::
       fail_usage("--parallel auto={}: start a multiple of that number of ranks, not {}", ranks,
                  world.size());
     if (world.rank() == 0)
-      name = clip_layout_option(as_usage(
-          [&] { return choose_parallel(job, opened, ranks, world.least_local_size()); }));
+      name = clip_layout_option(
+          as_usage([&] { return choose_parallel(job, opened, ranks, world.least_local_size()); }));
   });
   job.parallel = parse_parallel(dist::broadcast(world, name));
   if (!job.parallel.alone()) job.parallel.shard = shard;
@@ -77,6 +98,8 @@ dist::Layout check_shared(const GenerateJob& job, const models::OpenedModel& ope
                           int of_machine) {
   const NetworkHeaders network = read_network(job, opened);
   network.faults.finish();
+  if (network.decoder && job.fp8.any())
+    fail_usage("--fp8 is for diffusion models, and this one is autoregressive: leave it out");
   return settle_layout(job.parallel, network, opened.facts(), of_machine);
 }
 
@@ -169,7 +192,8 @@ void load(UsableModel& usable, std::optional<models::OpenedModel>& opened) {
     auto tokenizer = models::make_tokenizer(model.facts.tokenizer.value(), job.device,
                                             job.tokenizer_memory, loading);
     if (ranks.clip().size() > 1)
-      usable.shared = std::make_unique<ClipNetwork>(*model.network, ranks);
+      usable.shared = model.decoder ? std::make_unique<ClipNetwork>(*model.decoder, ranks)
+                                    : std::make_unique<ClipNetwork>(*model.network, ranks);
     if (usable.shared && job.fp8.any()) {
       loading.agree([&] { check_shared_fp8(job, *model.network, model.compute); });
       usable.shared->set_fp8(job.fp8);

@@ -16,8 +16,8 @@
 namespace vfm::generate {
 
 /// Returns the layout with nothing left open in cp, for a clip of the model's usual size, with
-/// `of_machine` ranks on a machine. Throws Error{usage} for clips that ranks cannot share: those of
-/// an autoregressive model.
+/// `of_machine` ranks on a machine. Throws Error{usage} for an axis that the model's ranks cannot
+/// share clips along.
 dist::Layout settle_layout(const dist::Layout& parallel, const NetworkHeaders& network,
                            const ModelFacts& facts, int of_machine);
 

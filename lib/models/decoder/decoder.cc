@@ -11,6 +11,7 @@
 #include "models/decoder/decoder_positions.h"
 #include "nn/attached_adapters.h"
 #include "nn/block_weights.h"
+#include "nn/collectives.h"
 #include "nn/stack.h"
 #include "nn/weight_maker.h"
 #include "ops/pointwise/cast.h"
@@ -59,9 +60,11 @@ struct CausalDecoder::State {
     const Tensor found = ops::embedding(tape, table->op(tape), rows);
     return ops::cast(tape, ops::run_exchange(tape, found, sum), DType::f32);
   }
-  Tensor logits(Tape& tape, nn::Stream x, const ops::Exchange& gather) const {
+  Tensor logits(Tape& tape, nn::Stream x, const nn::Pass& pass) const {
     const Tensor last = norm->of(tape, x).values(tape);
-    return head->forward(tape, ops::run_exchange(tape, last, gather));
+    nn::Pass gathered;
+    gathered.newest = pass.newest;
+    return head->forward(tape, ops::run_exchange(tape, last, pass.exchanges.gather), gathered);
   }
 
   DecoderConfig config;
@@ -147,11 +150,11 @@ class CausalDecoder::Stages final : public nn::StackForward<DecoderLayer, Decode
     const Tensor& table = s_.table->op(tape_);
     return kept().offload ? tape_.checkpoint(table, {}, embed)[0] : embed(tape_, table)[0];
   }
-  Tensor finish(const nn::Stream& stream) override {
-    return s_.logits(tape_, stream, pack_.exchanges.gather);
-  }
+  Tensor finish(const nn::Stream& stream) override { return s_.logits(tape_, stream, context_); }
   DecoderPack checked_pack(const CodeBatch& batch) const {
     batch.check(s_.config);
+    if (s_.layout.by_outputs && !s_.layout.alone())
+      fail("ranks that divide the outputs of matrices only write codes");
     return {s_.config, batch, s_.layout, s_.device};
   }
   ops::KeptOfBlock kept() const { return nn::kept_of(s_.recompute, s_.offload); }
@@ -202,65 +205,106 @@ CodeLoss CausalDecoder::loss(const Tensor& logits, const CodeBatch& batch,
 
 struct CodeWriter::State {
   const CausalDecoder::State& decoder;
+  const nn::NetworkLayout& layout = decoder.layout;
   CodeSample sample;
-  DecoderContext context;            // angles of all codes
-  std::deque<LayerMemory> memories;  // of the layers
-  std::int64_t written = 0;
-  std::int32_t last;  // what was written, or the start
+  nn::BlockRange layers = {};             // of this rank
+  DecoderContext context = {};            // angles of all codes
+  ops::Exchange find = {}, gather = {};   // tp: the row of a code, and the logits
+  std::deque<LayerMemory> memories = {};  // of the layers
+  std::vector<std::int32_t> codes = {};   // that are written
+  // To the next stage of a pipeline; and from the last one to the first, the newest code.
+  Tensor stream = {}, drawn = {};
+  dist::Transfer sent = {}, told = {};
+
+  Tensor known_row(Tape& tape);
+  void learn();
 };
 
 CodeWriter::CodeWriter(const CausalDecoder& decoder, const CodeSample& sample, const Tensor& text)
-    : state_(std::make_unique<State>(State{*decoder.state_, sample, {}, {}, 0, 0})) {
+    : state_(std::make_unique<State>(State{.decoder = *decoder.state_, .sample = sample})) {
   State& s = *state_;
   const DecoderConfig& c = s.decoder.config;
-  if (!s.decoder.layout.alone()) fail_usage("codes are written by a decoder that one rank has");
+  if (!s.layout.alone() && !s.layout.by_outputs)
+    fail_usage("codes are written by a decoder that one rank has, or whose outputs ranks divide");
   if (text.defined() != (c.text_embed_dim > 0) ||
       (text.defined() && text.shape() != Shape{sample.text_tokens, c.text_embed_dim}))
     fail("text {} for a model of text width {}", to_string(text.shape()), c.text_embed_dim);
-  s.last = c.vocabulary;
+  s.layers = s.layout.chunks(c.num_layers).at(0);
+  for (nn::Pass* pass :
+       {static_cast<nn::Pass*>(&s.context), static_cast<nn::Pass*>(&s.context.self),
+        static_cast<nn::Pass*>(&s.context.text)})
+    pass->newest = true;
   s.context.self.angles = token_angles(c, {sample}, s.decoder.device);
   if (c.absolute_positions)
     s.context.positions = absolute_positions(c, {sample}, {{0, sample.codes()}}, s.decoder.device);
-  s.context.self.pack = heads_of(c, true);
-  ops::AttentionPack& cross = s.context.text.pack;
-  cross = heads_of(c, false);
-  cross.query_lengths = {1};
-  cross.key_lengths = {sample.text_tokens};
-  ops::prepare(cross, s.decoder.device);
-  const std::int64_t keys = 2 * std::int64_t{c.key_value_heads()} * c.attention_head_dim;
+  const int ranks = s.layout.tp_size();
+  if (ranks > 1) {
+    s.find = nn::sum_everywhere(*s.layout.tp);
+    s.gather = nn::gather_row(*s.layout.tp, nn::shares(c.vocabulary, ranks));
+  }
+  const std::int64_t keys = 2 * std::int64_t{c.key_value_heads() / ranks} * c.attention_head_dim;
   Tape silent(false);
-  for (const DecoderLayer& layer : s.decoder.layers) {
+  for (std::size_t i = s.layers.begin; i < s.layers.end; ++i) {
     LayerMemory& memory = s.memories.emplace_back();
     memory.seen.rows = Tensor({sample.codes(), keys}, s.decoder.compute, s.decoder.device);
     if (text.defined())
       memory.text =
-          layer.text_keys(silent, text.to(s.decoder.device).to(s.decoder.compute)).clone();
+          s.decoder.layers[i]
+              .text_keys(silent, text.to(s.decoder.device).to(s.decoder.compute), s.context)
+              .clone();
   }
 }
 CodeWriter::~CodeWriter() = default;
 
 std::int64_t CodeWriter::written() const {
-  return state_->written;
+  return std::ssize(state_->codes);
+}
+
+// Of the table: what the newest token reads. One rank of tp has it, so the sum is exact.
+Tensor CodeWriter::State::known_row(Tape& tape) {
+  learn();
+  std::vector<std::int32_t> row = {codes.empty() ? decoder.config.vocabulary : codes.back()};
+  to_own_rows(row, decoder.config, layout);
+  return decoder.embed(tape, row, find);
+}
+
+// The newest code, if it was drawn on the last stage.
+void CodeWriter::State::learn() {
+  if (!drawn.defined()) return;
+  told.wait();
+  if (layout.first_stage()) codes.back() = *drawn.data<std::int32_t>();
+  drawn = {};
 }
 
 std::vector<float> CodeWriter::logits() {
   State& s = *state_;
-  if (s.written >= s.sample.codes()) fail("all {} codes are written", s.written);
-  const std::int64_t at = s.decoder.config.start_token ? s.written : s.written - 1;  // the token
+  if (written() >= s.sample.codes()) fail("all {} codes are written", written());
+  const std::int64_t at = s.decoder.config.start_token ? written() : written() - 1;  // the token
   if (at < 0) return {};
   Tape silent(false);
   DecoderContext context = s.context;
   const ops::RotaryAngles& angles = s.context.self.angles;
   context.self.angles = {angles.cosines.rows(at, at + 1), angles.sines.rows(at, at + 1)};
   if (context.positions.defined()) context.positions = s.context.positions.rows(at, at + 1);
-  nn::Stream x{s.decoder.embed(silent, std::span(&s.last, 1), {})};
-  std::size_t i = 0;
-  for (const DecoderLayer& layer : s.decoder.layers) {
-    LayerMemory& memory = s.memories[i++];
-    memory.seen.at = at;
-    x = layer.forward(silent, x, context, &memory);
+  nn::Stream x;
+  if (s.layout.first_stage()) {
+    x.x = s.known_row(silent);
+  } else {
+    x.x = Tensor({1, s.decoder.config.width()}, DType::f32, s.decoder.device);
+    s.layout.pp->receive(s.layout.pp_rank() - 1, x.x).wait();
   }
-  Tensor result = s.decoder.logits(silent, x, {});
+  for (std::size_t i = s.layers.begin; i < s.layers.end; ++i) {
+    LayerMemory& memory = s.memories[i - s.layers.begin];
+    memory.seen.at = at;
+    x = s.decoder.layers[i].forward(silent, x, context, &memory);
+  }
+  if (!s.layout.last_stage()) {
+    s.sent.wait();
+    s.stream = x.sum(silent);
+    s.sent = s.layout.pp->send(s.layout.pp_rank() + 1, s.stream);
+    return {};
+  }
+  Tensor result = ops::run_exchange(silent, s.decoder.logits(silent, x, context), s.gather);
   if (result.device() == Device::meta) return {};
   result = result.to(Device::cpu);
   return {result.floats().begin(), result.floats().end()};
@@ -269,8 +313,25 @@ std::vector<float> CodeWriter::logits() {
 void CodeWriter::write(std::int32_t code) {
   if (code < 0 || code >= state_->decoder.config.vocabulary)
     fail("code {} of a vocabulary of {}", code, state_->decoder.config.vocabulary);
-  state_->last = code;
-  ++state_->written;
+  state_->learn();
+  state_->codes.push_back(code);
+}
+
+void CodeWriter::write_drawn(std::int32_t code) {
+  State& s = *state_;
+  const bool first = s.layout.first_stage(), last = s.layout.last_stage();
+  write(last ? code : 0);
+  if (first == last) return;
+  s.drawn = Tensor({1}, DType::i32);
+  *s.drawn.data<std::int32_t>() = code;
+  s.told =
+      first ? s.layout.pp->receive(s.layout.pp_size() - 1, s.drawn) : s.layout.pp->send(0, s.drawn);
+}
+
+std::vector<std::int32_t> CodeWriter::codes() {
+  state_->learn();
+  state_->sent.wait();
+  return state_->codes;
 }
 
 }  // namespace vfm::models

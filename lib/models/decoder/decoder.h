@@ -63,7 +63,7 @@ class CausalDecoder {
   /// Returns the teacher-forced logits, [S, V] f32, on device(). Row i has the logits of code i
   /// given the codes before it; without a start token, those of the code after code i. If ranks
   /// share the decoder, the rows are those of this cp part, and the columns this rank's entries of
-  /// the vocabulary.
+  /// the vocabulary. Throws Error if tp divides outputs (nn::NetworkLayout::by_outputs).
   Tensor forward(ops::Tape& tape, const CodeBatch& batch) const;
   /// Return the same pass in parts, and the shape of the tensor between them: see DiffusionNetwork.
   std::unique_ptr<nn::StagedForward> stages(ops::Tape& tape, const CodeBatch& batch) const;
@@ -83,6 +83,11 @@ class CausalDecoder {
 
 /// Writes one video code after code. Keeps the keys and values of written codes, so each code costs
 /// as much as one token. The logits equal those of CausalDecoder::forward() up to rounding.
+///
+/// If ranks share the decoder, by the layout of writing_layout(), each rank has a writer of the
+/// video, and all make the same calls: the logits are those of one rank, to the bit. A rank keeps
+/// the keys of its own heads and layers. The stages of a pipeline wait for one another, so other
+/// videos should be written meanwhile: those in the order of their calls.
 class CodeWriter {
  public:
   /// `text` is f32 (tokens, E), or undefined for a model without text. Keeps a reference to
@@ -91,11 +96,17 @@ class CodeWriter {
   ~CodeWriter();
 
   std::int64_t written() const;
-  /// Returns the V logits of the next code. Returns none on Device::meta, and none for the first
-  /// code without a start token. Call it once for each code. Throws Error if all codes are written.
+  /// Returns the V logits of the next code. Returns none on Device::meta, none for the first code
+  /// without a start token, and none before the last stage of a pipeline. Call it once for each
+  /// code. Throws Error if all codes are written.
   std::vector<float> logits();
-  /// Sets the next code.
+  /// Sets the next code, which all ranks know.
   void write(std::int32_t code);
+  /// Sets the next code, which in a pipeline the last stage alone knows: it tells the first stage.
+  void write_drawn(std::int32_t code);
+  /// Returns the codes, on ranks of the first stage of a pipeline and of the last. Call it on all
+  /// ranks, when all codes are written.
+  std::vector<std::int32_t> codes();
 
  private:
   struct State;

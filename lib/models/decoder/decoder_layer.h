@@ -40,9 +40,9 @@ class DecoderLayer {
   /// Leaves nothing pending. With a memory x is one token, whose keys and values are written to it.
   nn::Stream forward(ops::Tape& tape, nn::Stream x, const DecoderContext& context,
                      const LayerMemory* memory = nullptr) const;
-  /// Returns the keys and values of the text, [L, 2 G K].
-  Tensor text_keys(ops::Tape& tape, const Tensor& text) const {
-    return cross_->attention.keys(tape, text);
+  /// Returns the keys and values of the text, [L, 2 G K], for a memory.
+  Tensor text_keys(ops::Tape& tape, const Tensor& text, const nn::Pass& pass) const {
+    return cross_->attention.keys(tape, text, pass);
   }
 
  private:

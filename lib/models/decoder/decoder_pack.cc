@@ -63,6 +63,7 @@ void check_layout(const DecoderConfig& config, const nn::NetworkLayout& layout) 
   layout.check_heads(config.heads());
   check_share(config.vocabulary, "a vocabulary", layout);
   check_share(config.hidden(), "a hidden width", layout);
+  if (layout.by_outputs) check_share(config.width(), "a width", layout);
 }
 
 ops::AttentionPack heads_of(const DecoderConfig& config, bool causal, int ranks) {
@@ -72,6 +73,15 @@ ops::AttentionPack heads_of(const DecoderConfig& config, bool causal, int ranks)
   pack.head_dim = config.attention_head_dim;
   pack.causal = causal;
   return pack;
+}
+
+void to_own_rows(std::vector<std::int32_t>& rows, const DecoderConfig& config,
+                 const nn::NetworkLayout& layout) {
+  const nn::Cut cut = layout.cut(0);
+  const std::int64_t all = config.table_rows(), first = nn::share(all, cut.rank, cut.ranks),
+                     end = nn::share(all, cut.rank + 1, cut.ranks);
+  for (std::int32_t& row : rows)
+    row = row >= first && row < end ? static_cast<std::int32_t>(row - first) : -1;
 }
 
 std::vector<std::int32_t> token_targets(const DecoderConfig& config, const CodeBatch& batch,
@@ -108,11 +118,7 @@ void DecoderPack::share(const DecoderConfig& config, const nn::NetworkLayout& la
   const nn::TokenShard& s =
       shard.emplace(lengths, layout, layout.deals_heads() ? device : Device::cpu, true);
   known = taken<std::int32_t>(known, s.sequence);
-  const nn::Cut cut = layout.cut(0);
-  const std::int64_t rows = config.table_rows(), first = nn::share(rows, cut.rank, cut.ranks),
-                     end = nn::share(rows, cut.rank + 1, cut.ranks);
-  for (std::int32_t& row : known)
-    row = row >= first && row < end ? static_cast<std::int32_t>(row - first) : -1;
+  to_own_rows(known, config, layout);
   for (std::size_t i = 0; i < lengths.size(); ++i)
     cross.query_lengths[i] = s.sequence[2 * i].count() + s.sequence[2 * i + 1].count();
   if (layout.tp_size() > 1) {

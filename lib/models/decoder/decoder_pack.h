@@ -25,6 +25,10 @@ namespace vfm::models {
 /// Returns a pack without lengths, with the heads that one of `ranks` ranks has.
 ops::AttentionPack heads_of(const DecoderConfig& config, bool causal, int ranks = 1);
 
+/// Turns rows of the table into rows of this rank's part of it; -1: it is elsewhere.
+void to_own_rows(std::vector<std::int32_t>& rows, const DecoderConfig& config,
+                 const nn::NetworkLayout& layout);
+
 /// Returns the target of each token of a pack, from the targets of the pack's codes. Without a
 /// start token, a token has the target of the next code, and a sample's last token has -1, none.
 std::vector<std::int32_t> token_targets(const DecoderConfig& config, const CodeBatch& batch,

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/dit/network_cost.h"
 
+#include <deque>
+#include <utility>
+
+#include "models/dit/pipeline_stages.h"
 #include "tensor/meta.h"
 
 namespace vfm::models {
@@ -52,42 +56,45 @@ PartCost forward_cost(const NetworkConfig& config,
 
 PartCost writing_cost(const DecoderConfig& config,
                       const std::vector<std::vector<nn::AdapterShape>>& adapters,
-                      const CodeSample& sample, DType compute, Device device) {
-  const auto make = [&] {
-    CausalDecoder decoder(config, 0, compute, Device::meta, false);
-    for (const std::vector<nn::AdapterShape>& set : adapters)
-      decoder.attach(set, false);
-    return decoder;
-  };
-  PartCost cost;
-  double flops = 0;
-  {
-    // The products of one code after the other are those of all at once.
-    const MetaAccount account(device);
-    const CausalDecoder decoder = make();
-    cost.parameters =
-        nn::element_count(decoder.parameters()) + nn::element_count(decoder.adapters());
-    CodeBatch batch;
-    batch.samples = {sample};
-    batch.codes.resize(static_cast<std::size_t>(sample.codes()));
-    if (config.text_embed_dim > 0)
-      batch.text = Tensor({sample.text_tokens, config.text_embed_dim}, DType::f32, Device::meta);
-    ops::Tape silent(false);
-    decoder.forward(silent, batch);
-    flops = account.work().flops;
-  }
+                      const CodeSample& sample, DType compute, Device device,
+                      const nn::NetworkLayout& layout, dist::Traffic* traffic) {
+  const nn::NetworkLayout shared = writing_layout(config, layout);
   const MetaAccount account(device);
-  const CausalDecoder decoder = make();
+  CausalDecoder decoder(config, 0, compute, Device::meta, false, shared);
+  for (const std::vector<nn::AdapterShape>& set : adapters)
+    decoder.attach(set, false);
+  PartCost cost;
+  cost.parameters = nn::element_count(decoder.parameters()) + nn::element_count(decoder.adapters());
   const std::size_t weights = account.memory().current;
   Tensor text;
   if (config.text_embed_dim > 0)
     text = Tensor({sample.text_tokens, config.text_embed_dim}, DType::f32, Device::meta);
   CodeWriter writer(decoder, sample, text);
+  PartCost work;  // of the text, and of half of the first code and of the last, for each code
+  const auto all = [&] {
+    return PartCost{.flops = account.work().flops, .calls = account.calls()};
+  };
+  work.add_work(all());
+  std::deque<CodeWriter> others;
+  for (int i = 1; i < shared.pp_size(); ++i)
+    others.emplace_back(decoder, sample, text);
+  if (!config.start_token) writer.write(0);  // given
+  const std::int64_t tokens = sample.codes() - writer.written();
+  // Attention alone is not the same for each code: it grows evenly.
+  const auto add_half = [&] {
+    const PartCost before = all();
+    if (traffic != nullptr) traffic->reset();
+    writer.logits();
+    work.add_work(all(), static_cast<double>(tokens) / 2);
+    work.add_work(before, -static_cast<double>(tokens) / 2);
+  };
+  if (tokens > 0) add_half();
   while (writer.written() + 1 < sample.codes())
     writer.write(0);
-  writer.logits();
+  if (tokens > 0) add_half();
   cost.take(account, weights);
-  cost.flops = flops;
+  cost.flops = work.flops;
+  cost.calls = std::move(work.calls);
   return cost;
 }
 

@@ -23,10 +23,12 @@ PartCost forward_cost(const NetworkConfig& config,
                       Device device, const nn::NetworkLayout& layout = {},
                       dist::Traffic* traffic = nullptr);
 
-/// Returns the cost of writing all codes of a sample one after the other (CodeWriter). `adapters`
-/// are as above.
+/// Returns the cost of writing all codes of a sample one after the other (CodeWriter). Arguments
+/// are as above; `traffic` is that of the last code. In a pipeline the rank keeps the keys of as
+/// many samples as there are stages, and works on one.
 PartCost writing_cost(const DecoderConfig& config,
                       const std::vector<std::vector<nn::AdapterShape>>& adapters,
-                      const CodeSample& sample, DType compute, Device device);
+                      const CodeSample& sample, DType compute, Device device,
+                      const nn::NetworkLayout& layout = {}, dist::Traffic* traffic = nullptr);
 
 }  // namespace vfm::models

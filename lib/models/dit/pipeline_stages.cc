@@ -185,4 +185,12 @@ std::vector<int> balance_stages(const PartWork& work, int pp, int vpp) {
   return stages;
 }
 
+nn::NetworkLayout writing_layout(const DecoderConfig& config, nn::NetworkLayout layout) {
+  layout.by_outputs = true;
+  if (layout.pp_size() > 1)  // of one code, for which the weights are read
+    layout.stages =
+        balance_stages(part_work(config, CodeSample{1, 1, 1, 1}, DType::f32), layout.pp_size(), 1);
+  return layout;
+}
+
 }  // namespace vfm::models

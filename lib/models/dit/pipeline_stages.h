@@ -33,4 +33,9 @@ PartWork part_work(const DecoderConfig& config, const CodeSample& sample, DType 
 /// blocks than chunks.
 std::vector<int> balance_stages(const PartWork& work, int pp, int vpp);
 
+/// Returns the layout of a decoder that ranks of tp and pp share to write codes (CodeWriter): tp
+/// divides outputs, and the stages take about equally long for a code. Throws what
+/// balance_stages() throws.
+nn::NetworkLayout writing_layout(const DecoderConfig& config, nn::NetworkLayout layout);
+
 }  // namespace vfm::models

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "dist/bytes.h"
+#include "models/dit/pipeline_stages.h"
 #include "models/dit/switched_network.h"
 #include "models/folder/adapted_model.h"
 #include "models/folder/checkpoint_folder.h"
@@ -115,13 +116,15 @@ UnfilledModel make_unfilled(const OpenedModel& opened, std::optional<DType> comp
     unfilled.weights = under;
     unfilled.adapters.sets = {{model.folder()}};
   }
-  if (!unfilled.adapters.sets.empty() && (ranks.layout.tp_size() > 1 || ranks.layout.blocks))
+  if (!unfilled.adapters.sets.empty() &&
+      (ranks.layout.tp_size() * ranks.layout.pp_size() > 1 || ranks.layout.blocks))
     fail_usage(
-        "ranks that share the matrices of a network (tp, shard) take no adapters: share clips by "
-        "cfg and cp, or leave the adapters out");
+        "ranks that share the matrices of a network (tp, pp, shard) take no adapters: share clips "
+        "by cfg and cp, or leave the adapters out");
   const ModelConfig config = model.under() ? read_model_config(*unfilled.weights) : opened.config();
   if (const auto* decoder = std::get_if<DecoderConfig>(&config))
-    loaded.decoder = std::make_unique<CausalDecoder>(*decoder, 0, *compute, device, false);
+    loaded.decoder = std::make_unique<CausalDecoder>(*decoder, 0, *compute, device, false,
+                                                     writing_layout(*decoder, ranks.layout));
   else
     loaded.network =
         make_network(std::get<NetworkConfig>(config), 0, *compute, device, false, ranks.layout);

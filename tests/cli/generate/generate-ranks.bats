@@ -394,8 +394,9 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
   refused 2 '--parallel auto chooses the layout' --parallel auto=2,tp=2
   refused 2 '--parallel auto=4: start a multiple of that number of ranks, not 2' --parallel auto=4
   refused 1 'cfg must be 1 or 2' --parallel cfg=3
-  refused 1 "--parallel has cfg, cp, tp, cp_kind, hybrid, shard and auto, and not 'dp=2'" --parallel dp=2
+  refused 1 "--parallel has pp, cfg, cp, tp, cp_kind, hybrid, shard and auto, and not 'dp=2'" --parallel dp=2
   refused 1 '--parallel hybrid needs cp' --parallel hybrid
+  refused 2 '--parallel pp is for autoregressive models' --parallel pp=2
   refused 2 'attention in frames and pixels, which a dit does not have' --parallel cp=2,hybrid
   [ "$(grep -c '^vfm-generate: ' <<<"$stderr")" -eq 1 ]
   run --separate-stderr mpirun -np 2 vfm-generate decode -o - x.safetensors

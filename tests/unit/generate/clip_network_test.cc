@@ -92,6 +92,8 @@ TEST_CASE("--parallel is read, and what cannot be is refused") {
   CHECK(all.tp == 3);
   CHECK(all.sharers() == 24);
   CHECK(clip_layout_name(all) == "cfg=2 cp=4 ring tp=3");
+  CHECK(clip_layout_name(parse_parallel("tp=2,pp=3")) == "pp=3 tp=2");
+  CHECK(parse_parallel("tp=2,pp=3").sharers() == 6);
   CHECK(parse_parallel("").alone());
   CHECK(clip_layout_name(parse_parallel("")).empty());
   CHECK(clip_layout_name(parse_parallel(clip_layout_option(all))) == clip_layout_name(all));

@@ -7,9 +7,14 @@
 #include <map>
 
 #include "base/error.h"
+#include "dist/threads.h"
+#include "generate/ranks/clip_network.h"
 #include "generate/sampling/sample_options.h"
+#include "models/dit/pipeline_stages.h"
+#include "support/noise.h"
 
 using namespace vfm;
+using generate::CodeJob;
 using generate::CodeOptions;
 using generate::draw_code;
 
@@ -62,21 +67,70 @@ TEST_CASE("codes are drawn by their probabilities, the likeliest first") {
 
 TEST_CASE("a video's codes depend on the seed, and begin with those that are given") {
   const models::CausalDecoder decoder(tiny(), 1);
-  const models::CodeSample sample{2, 2, 3, 1};
-  const auto write = [&](std::uint64_t seed, std::span<const std::int32_t> given) {
-    return generate::write_codes(decoder, sample, Tensor(), given, {1, 1},
-                                 Random(seed, Purpose::sampler_noise, 0, 5));
+  const auto write = [&](std::uint64_t seed, std::vector<std::int32_t> given) {
+    const CodeJob job = {{2, 2, 3, 1}, {}, std::move(given), {1, 1}, seed, 5};
+    return generate::write_codes(decoder, std::span(&job, 1)).front();
   };
   const std::vector<std::int32_t> codes = write(1, {});
   CHECK(codes.size() == 12);
   CHECK(write(1, {}) == codes);
   CHECK(write(2, {}) != codes);
   // What is given takes the place of what would be drawn; the rest is drawn by its own place.
-  const std::vector<std::int32_t> again = write(1, std::span(codes).first(5));
+  const std::vector<std::int32_t> again = write(1, {codes.begin(), codes.begin() + 5});
   CHECK(again == codes);
   const std::vector<std::int32_t> given = {8, 7, 6};
   const std::vector<std::int32_t> begun = write(1, given);
   CHECK(std::vector<std::int32_t>(begun.begin(), begun.begin() + 3) == given);
   CHECK_THROWS_AS(write(1, std::vector<std::int32_t>(13)), Error);
   CHECK_THROWS_AS(write(1, std::vector<std::int32_t>{9}), Error);
+}
+
+TEST_CASE("ranks that share a decoder write the codes of one rank, of several videos at a time") {
+  models::DecoderConfig config = tiny();
+  config.vocabulary = 101;
+  config.num_attention_heads = 4, config.num_key_value_heads = 2;
+  config.num_layers = 3;
+  config.text_embed_dim = 5;
+  std::vector<CodeJob> jobs;
+  for (const double temperature : {0.0, 1.0, 0.7}) {
+    CodeJob& job = jobs.emplace_back();
+    const auto frames = static_cast<int>(jobs.size());
+    job.sample = {frames, 2, 3, 2};
+    job.text = noise(10, jobs.size());
+    job.options = {temperature, 0.9};
+    job.seed = 3, job.key = jobs.size();
+    if (frames == 3) job.given = {9, 99, 0, 1};
+  }
+  using Codes = std::vector<std::vector<std::int32_t>>;
+  const auto write = [&](const char* parallel, DType compute, std::span<const CodeJob> videos) {
+    Codes codes;
+    const dist::Layout layout = generate::parse_parallel(parallel);
+    dist::thread_worlds(layout.sharers(), [&](dist::World& world) {
+      const generate::ClipRanks ranks(world, layout);
+      const models::CausalDecoder decoder(config, 1, compute, Device::cpu, true,
+                                          models::writing_layout(config, ranks.network()));
+      generate::ClipNetwork network(decoder, ranks);
+      if (!ranks.leads()) return network.serve(nullptr);
+      std::vector<std::int64_t> steps(videos.size());
+      codes = network.write(videos, [&](std::size_t video, std::int64_t done, std::int64_t total) {
+        steps[video] += done == steps[video] + 1 && done <= total ? 1 : 1000;
+      });
+      network.end();
+      for (std::size_t i = 0; i < videos.size(); ++i)
+        if (steps[i] != videos[i].sample.codes()) codes.clear();
+    });
+    return codes;
+  };
+  for (const DType compute : {DType::f32, DType::bf16}) {
+    const models::CausalDecoder decoder(config, 1, compute);
+    Codes one;
+    for (const CodeJob& job : jobs)
+      one.push_back(generate::write_codes(decoder, std::span(&job, 1)).front());
+    CHECK(one[0] != std::vector<std::int32_t>(6, one[0][0]));
+    for (const char* const parallel : {"tp=2", "pp=2", "pp=3", "pp=3,tp=2"}) {
+      INFO(parallel << ", " << dtype_name(compute));
+      CHECK(write(parallel, compute, jobs) == one);
+    }
+    CHECK(write("pp=3", compute, std::span(jobs).first(1)) == Codes{one[0]});
+  }
 }

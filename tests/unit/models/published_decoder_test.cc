@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -150,17 +151,19 @@ TEST_CASE(
     const std::vector<std::int32_t> expected = model.codes("written");
     CHECK(expected.size() == 18);
     CHECK(std::equal(expected.begin(), expected.begin() + 6, batch.codes.begin()));
-    const auto given = std::span(batch.codes).first(6);
-    CHECK(generate::write_codes(model.load(), batch.samples[0], batch.text, given,
-                                {.temperature = 0}, Random(1, Purpose::test, 0, 0)) == expected);
+    generate::CodeJob job{.sample = batch.samples[0], .options = {.temperature = 0}};
+    job.given.assign(batch.codes.begin(), batch.codes.begin() + 6);
+    if (batch.text.defined())
+      job.text.assign(batch.text.floats().begin(), batch.text.floats().end());
+    CHECK(generate::write_codes(model.load(), std::span(&job, 1)).front() == expected);
   }
 }
 
 TEST_CASE("published decoder: without a start token nothing writes the first code") {
   const PublishedModel model("base");
   CHECK_THAT(usage_error([&] {
-               generate::write_codes(model.load(), {1, 1, 2, 1}, {}, {}, {},
-                                     Random(1, Purpose::test, 0, 0));
+               const generate::CodeJob job{.sample = {1, 1, 2, 1}};
+               generate::write_codes(model.load(), std::span(&job, 1));
              }),
              Contains("it continues codes that are given"));
 }

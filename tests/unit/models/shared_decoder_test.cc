@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
@@ -11,6 +12,8 @@
 #include "dist/mesh.h"
 #include "dist/threads.h"
 #include "models/decoder/decoder.h"
+#include "models/dit/pipeline_stages.h"
+#include "nn/layout_on_mesh.h"
 #include "nn/token_shard.h"
 #include "support/distance.h"
 #include "support/parameter_parts.h"
@@ -143,7 +146,107 @@ void compare(const DecoderConfig& config, const CodeBatch& batch, const DecoderW
   }
 }
 
+// The logits of each code of each video, and the codes of the first and the last stage.
+struct WritingOutcome {
+  std::vector<std::vector<std::vector<float>>> logits;
+  std::vector<std::vector<std::int32_t>> first, last;
+  std::int64_t elements = 0;  // of the parameters of the rank that has most
+
+  bool operator==(const WritingOutcome& other) const {
+    return logits == other.logits && first == other.first && last == other.last;
+  }
+};
+
+// The videos of a pack are written at the same time. Of their codes every third is known to all.
+WritingOutcome written(const DecoderConfig& config, const CodeBatch& batch, int tp, int pp,
+                       DType compute) {
+  WritingOutcome outcome;
+  outcome.logits.resize(batch.samples.size());
+  std::mutex mutex;
+  dist::thread_worlds(tp * pp, [&](dist::World& world) {
+    dist::Layout sizes;
+    sizes.tp = tp, sizes.pp = pp;
+    const Mesh mesh(world, sizes);
+    const NetworkLayout layout = models::writing_layout(config, nn::layout_on_mesh(mesh));
+    const CausalDecoder decoder(config, 1, compute, Device::cpu, true, layout);
+    write_noise(decoder.parameters());
+    std::deque<models::CodeWriter> writers;
+    std::vector<std::size_t> begins;
+    std::size_t begin = 0;
+    std::int64_t text = 0, most = 0;
+    for (const models::CodeSample& sample : batch.samples) {
+      const bool reads = batch.text.defined();
+      writers.emplace_back(decoder, sample,
+                           reads ? batch.text.rows(text, text + sample.text_tokens) : Tensor());
+      text += sample.text_tokens;
+      begins.push_back(begin);
+      begin += static_cast<std::size_t>(sample.codes());
+      most = std::max(most, sample.codes());
+    }
+    std::vector<std::vector<std::vector<float>>> logits(writers.size());
+    for (std::int64_t i = 0; i < most; ++i)
+      for (std::size_t video = 0; video < writers.size(); ++video) {
+        if (i >= batch.samples[video].codes()) continue;
+        logits[video].push_back(writers[video].logits());
+        const std::int32_t code = batch.codes[begins[video] + static_cast<std::size_t>(i)];
+        if (i % 3 == 0)
+          writers[video].write(code);
+        else
+          writers[video].write_drawn(layout.last_stage() ? code : 0);
+      }
+    std::vector<std::vector<std::int32_t>> codes;
+    for (models::CodeWriter& writer : writers)
+      codes.push_back(writer.codes());
+    const std::lock_guard lock(mutex);
+    outcome.elements = std::max(outcome.elements, nn::element_count(decoder.parameters()));
+    if (layout.first_stage()) outcome.first = codes;
+    if (!layout.last_stage()) return;
+    outcome.last = codes;
+    if (!outcome.logits[0].empty() && outcome.logits != logits)
+      outcome.logits.clear();  // ranks of tp differ
+    else
+      outcome.logits = logits;
+  });
+  return outcome;
+}
+
 }  // namespace
+
+TEST_CASE("ranks that write codes together get the logits of one rank, to the bit") {
+  DecoderConfig text = uneven_decoder(6, 3), base = without_text(uneven_decoder(4, 2)),
+                whole = uneven_decoder(4, 4);
+  base.start_token = false;
+  base.read_positions = text.read_positions = text.absolute_positions = true;
+  base.stream_width = text.stream_width = 51;
+  base.num_layers = text.num_layers = whole.num_layers = 5;
+  struct Way {
+    const DecoderConfig& config;
+    int tp, pp;
+  };
+  for (const Way& way : {Way{text, 3, 1},
+                         {base, 2, 1},
+                         {whole, 4, 1},
+                         {text, 1, 3},
+                         {base, 1, 2},
+                         {text, 3, 2},
+                         {base, 2, 3},
+                         {whole, 1, 5}})
+    for (const DType compute : {DType::f32, DType::bf16}) {
+      INFO("tp=" << way.tp << " pp=" << way.pp << ", " << dtype_name(compute));
+      const CodeBatch batch = code_pack(way.config, code_samples());
+      const WritingOutcome one = written(way.config, batch, 1, 1, compute),
+                           many = written(way.config, batch, way.tp, way.pp, compute);
+      REQUIRE(one.logits[0].size() == 18);
+      CHECK(one.logits[0].back().size() == 13);
+      CHECK(one.first[2] == std::vector(batch.codes.end() - 2, batch.codes.end()));
+      CHECK(many == one);
+      // Norms are on all ranks of a stage; a stage has up to two of five layers.
+      CHECK(static_cast<double>(many.elements) < (way.pp == 1   ? 1.15 / way.tp
+                                                  : way.tp == 1 ? 0.75
+                                                                : 0.4) *
+                                                     static_cast<double>(one.elements));
+    }
+}
 
 TEST_CASE("ranks share a decoder's heads, widths and vocabulary") {
   const DecoderConfig two = uneven_decoder(4, 2), three = uneven_decoder(6, 3);
