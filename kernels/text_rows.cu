@@ -34,6 +34,23 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// Here x, width and the tables count pairs.
+__global__ void __launch_bounds__(kThreads)
+    turn_neighbours_kernel(float2* x, std::int64_t width, int pairs, int half,
+                           const float2* cosines, const float2* sines) {
+  const std::int64_t row = blockIdx.x;
+  float2* const to = x + row * width;
+  const float2* const c = cosines + row * half;
+  const float2* const s = sines + row * half;
+  const int step = static_cast<int>(gridDim.y) * kThreads;
+  for (int pair = static_cast<int>(blockIdx.y * kThreads + threadIdx.x); pair < pairs;
+       pair += step) {
+    const float2 v = to[pair], cosine = c[pair % half], sine = s[pair % half];
+    to[pair] = make_float2(__fadd_rn(__fmul_rn(v.x, cosine.x), -__fmul_rn(v.y, sine.x)),
+                           __fadd_rn(__fmul_rn(v.y, cosine.y), __fmul_rn(v.x, sine.y)));
+  }
+}
+
 template <class T, bool kVector>
 __global__ void __launch_bounds__(kThreads)
     add_bias_kernel(T* y, std::int64_t stride, const float* bias, std::int64_t width) {
@@ -57,6 +74,12 @@ dim3 grid_of(std::int64_t rows, std::int64_t elements) {
   return {static_cast<unsigned>(rows), static_cast<unsigned>(std::min(parts, kMostParts))};
 }
 
+bool heads_fit(std::int64_t rows, std::int64_t width, int heads, int half) {
+  const std::int64_t pairs = std::int64_t{heads} * half;
+  return rows >= 0 && rows <= 0x7fffffff && heads >= 0 && half >= 0 && 2 * pairs <= width &&
+         pairs <= 0x3fffffff;
+}
+
 template <class T>
 int add_bias_to(T* y, std::int64_t rows, std::int64_t stride, const float* bias, std::int64_t width,
                 cudaStream_t stream) {
@@ -71,11 +94,18 @@ int add_bias_to(T* y, std::int64_t rows, std::int64_t stride, const float* bias,
 int turn_heads(float* x, std::int64_t rows, std::int64_t width, int heads, int half,
                const float* cosines, const float* sines, CUstream_st* stream) {
   const std::int64_t pairs = std::int64_t{heads} * half;
-  if (rows < 0 || rows > 0x7fffffff || heads < 0 || half < 0 || 2 * pairs > width ||
-      pairs > 0x3fffffff)
-    return cudaErrorInvalidValue;
+  if (!heads_fit(rows, width, heads, half)) return cudaErrorInvalidValue;
   return launch(turn_heads_kernel, grid_of(rows, pairs), kThreads, 0, stream, x, width,
                 static_cast<int>(pairs), half, cosines, sines);
+}
+
+int turn_neighbours(float* x, std::int64_t rows, std::int64_t width, int heads, int half,
+                    const float* cosines, const float* sines, CUstream_st* stream) {
+  const std::int64_t pairs = std::int64_t{heads} * half;
+  if (!heads_fit(rows, width, heads, half) || width % 2 != 0) return cudaErrorInvalidValue;
+  return launch(turn_neighbours_kernel, grid_of(rows, pairs), kThreads, 0, stream,
+                reinterpret_cast<float2*>(x), width / 2, static_cast<int>(pairs), half,
+                reinterpret_cast<const float2*>(cosines), reinterpret_cast<const float2*>(sines));
 }
 
 int add_bias(Type type, void* y, std::int64_t rows, std::int64_t stride, const float* bias,

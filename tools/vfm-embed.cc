@@ -50,6 +50,7 @@ class EmbedTool : public vfm::cli::Tool {
         .manual("The encoder of clips: *builtin:look*, a model in a folder, or *none*.");
     options.add("--video-frames", embed_.frames, "N", "frames of a clip that the model sees")
         .in(1, vfm::columns::kMostClipFrames)
+        .shown("8, or as many as a model of videos was trained with")
         .manual("Number of frames of a clip that the model of *--video* _DIR_ sees, 1 to 64.");
     options
         .add("--windows", embed_.window_seconds, "SECONDS",

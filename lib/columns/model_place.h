@@ -30,9 +30,10 @@ struct ModelPlace {
     if (workers) workers->start();
   }
   /// Throws what models::make_picture_encoder() throws.
-  std::unique_ptr<models::PictureEncoder> pictures(const std::string& folder, DType compute) const {
-    return workers ? workers::pictures_in_workers(*workers, folder, compute)
-                   : models::make_picture_encoder(folder, device, compute);
+  std::unique_ptr<models::PictureEncoder> pictures(const std::string& folder, DType compute,
+                                                   std::optional<int> frames = {}) const {
+    return workers ? workers::pictures_in_workers(*workers, folder, compute, frames)
+                   : models::make_picture_encoder(folder, device, compute, frames);
   }
   /// Throws what models::make_text_encoder() throws.
   std::unique_ptr<text::TextEncoder> texts(const text::EncoderConfig& config) const {

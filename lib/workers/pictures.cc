@@ -14,7 +14,8 @@ namespace vfm::workers {
 namespace {
 
 constexpr const char* kPictureWords = "what a worker says of pictures";
-/// Memory for the activations of one request. No supported model needs as much.
+/// Memory for the activations of one request. No supported model needs as much: V-JEPA 2's largest
+/// has 18432 tokens of 1408 numbers, of which queries, keys and values are the most.
 constexpr std::int64_t kPackBytes = std::int64_t{1} << 30;
 
 using Vectors = std::vector<std::vector<float>>;
@@ -65,18 +66,21 @@ class PictureService final : public Service {
 
 class WorkersPictures final : public models::PictureEncoder {
  public:
-  WorkersPictures(StageModels& models, const std::string& folder, DType compute)
+  WorkersPictures(StageModels& models, const std::string& folder, DType compute,
+                  std::optional<int> frames)
       : models_(models),
-        here_(models::make_picture_encoder(folder, Device::cpu, compute)),
+        here_(models::make_picture_encoder(folder, Device::cpu, compute, frames)),
         together_(here_->together_on(models.device())) {
     // An upper bound: stored 16-bit weights may become f32.
     const std::uint64_t weights = 2 * models::HfComponent(folder).weights().bytes();
-    number_ = models.add(
-        kPictures, {kPictures, Json{{"compute", dtype_name(compute)}}, {bytes_tensor(folder)}},
-        static_cast<std::int64_t>(weights) + kPackBytes);
+    Json words = {{"compute", dtype_name(compute)}};
+    if (frames) words["frames"] = *frames;
+    number_ = models.add(kPictures, {kPictures, words, {bytes_tensor(folder)}},
+                         static_cast<std::int64_t>(weights) + kPackBytes);
   }
 
   int dim() const override { return here_->dim(); }
+  int frames() const override { return here_->frames(); }
   std::vector<float> prepare(const models::PictureView& picture) const override {
     return here_->prepare(picture);
   }
@@ -111,14 +115,17 @@ class WorkersPictures final : public models::PictureEncoder {
 
 std::unique_ptr<models::PictureEncoder> pictures_in_workers(StageModels& models,
                                                             const std::string& folder,
-                                                            DType compute) {
-  return std::make_unique<WorkersPictures>(models, folder, compute);
+                                                            DType compute,
+                                                            std::optional<int> frames) {
+  return std::make_unique<WorkersPictures>(models, folder, compute, frames);
 }
 
 std::unique_ptr<Service> open_pictures(const Parcel& open, Device device) {
   const bool low = need_string(open.words, "compute", kPictureWords) == dtype_name(DType::bf16);
+  const auto frames = get_integer(open.words, "frames");
   return std::make_unique<PictureService>(models::make_picture_encoder(
-      std::string(text_of(open.tensors.at(0))), device, low ? DType::bf16 : DType::f32));
+      std::string(text_of(open.tensors.at(0))), device, low ? DType::bf16 : DType::f32,
+      frames ? std::optional<int>(static_cast<int>(*frames)) : std::nullopt));
 }
 
 }  // namespace vfm::workers

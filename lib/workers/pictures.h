@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "models/encoder/picture_encoder.h"
@@ -18,7 +19,8 @@ namespace vfm::workers {
 /// Throws what models::make_picture_encoder() throws.
 std::unique_ptr<models::PictureEncoder> pictures_in_workers(StageModels& models,
                                                             const std::string& folder,
-                                                            DType compute);
+                                                            DType compute,
+                                                            std::optional<int> frames = {});
 
 /// Name of the service, and the function that opens it in a worker.
 inline constexpr const char* kPictures = "pictures";

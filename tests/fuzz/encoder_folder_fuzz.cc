@@ -1,7 +1,7 @@
-// The JSON files of folders with an encoder of texts or of pictures: config.json,
-// preprocessor_config.json, and what sentence-transformers has beside them. An input is a file's
-// name on its first line, and its bytes; the other files of the folder are sound. Whatever passes
-// encodes.
+// The JSON files of folders with an encoder of texts, pictures or videos: config.json,
+// preprocessor_config.json, video_preprocessor_config.json, and what sentence-transformers has
+// beside them. An input is a file's name on its first line, and its bytes; the other files of the
+// folder are sound. Whatever passes encodes.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <filesystem>
@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 
 const std::string kGolden = VFM_GOLDEN;
 const std::vector<std::string> kPictures = {"picture_encoders/clip", "picture_encoders/dinov2",
-                                            "picture_encoders/siglip", "picture_encoders/siglip2"};
+                                            "picture_encoders/siglip", "picture_encoders/siglip2",
+                                            "video_encoders/vjepa2"};
 const std::vector<std::string> kSentences = {"sentences/bert", "sentences/clip",
                                              "sentences/siglip"};
 
@@ -30,17 +31,19 @@ std::vector<std::string> json_files() {
   for (const auto& folders : {kPictures, kSentences})
     for (const std::string& folder : folders)
       for (const char* name :
-           {"config.json", "preprocessor_config.json", "modules.json", "1_Pooling/config.json",
-            "sentence_bert_config.json", "tokenizer_config.json"})
+           {"config.json", "preprocessor_config.json", "video_preprocessor_config.json",
+            "modules.json", "1_Pooling/config.json", "sentence_bert_config.json",
+            "tokenizer_config.json"})
         if (fs::exists(kGolden + "/" + folder + "/" + name)) files.push_back(folder + "/" + name);
   return files;
 }
 
 void try_pictures(const std::string& folder) {
-  const auto encoder = models::make_picture_encoder(folder, Device::cpu, DType::f32);
+  const auto encoder = models::make_picture_encoder(folder, Device::cpu, DType::f32, 0);
   const std::vector<std::uint8_t> rgb(3 * 5 * 4, 7);
   const models::PictureView picture{5, 4, rgb};
-  encoder->encode({&picture, 1});
+  encoder->encode(
+      std::vector<models::PictureView>(static_cast<std::size_t>(encoder->frames()), picture));
 }
 
 void try_sentences(const std::string& folder) {
@@ -53,7 +56,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const TemporaryFolder copy;
   static const std::vector<std::string> files = json_files();
   static const bool copied = [] {
-    for (const char* name : {"picture_encoders", "sentences"})
+    for (const char* name : {"picture_encoders", "sentences", "video_encoders"})
       fs::copy(kGolden + "/" + name, copy / name, fs::copy_options::recursive);
     return true;
   }();
@@ -64,7 +67,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string sound = io::read_file(copy / file);
   copy.write(file, std::string_view(text).substr(std::min(end + 1, text.size())));
   try {
-    const bool pictures = file.starts_with("picture_encoders/");
+    const bool pictures = !file.starts_with("sentences/");
     const std::string folder = copy / file.substr(0, file.find('/', file.find('/') + 1));
     pictures ? try_pictures(folder) : try_sentences(folder);
   } catch (const Error&) {

@@ -25,6 +25,7 @@ setup() {
   cp -r siglip-base-patch16-224 clip-l14
   cp "$VFM_ROOT/tests/golden/aesthetic_heads/mlp.pth" l14.pth
   cp -r "$VFM_ROOT/tests/golden/picture_encoders/dinov2" dinov2-base
+  cp -r "$VFM_ROOT/tests/golden/video_encoders/vjepa2" vjepa2-vitl-fpc64-256
   cp -r "$VFM_ROOT/tests/golden/transnet/model" transnetv2
   cp -r "$VFM_ROOT/tests/golden/qwen/untied" Qwen2.5-VL-3B-Instruct
   cp -r "$VFM_ROOT/tests/golden/smolvlm/smolvlm" SmolVLM2-500M-Video-Instruct

@@ -30,7 +30,25 @@ class PictureTaker final : public MiddleFrames {
   media::RgbImage image_;
 };
 
+/// `count` frames in a row, the middle frames of equal parts.
+std::vector<float> joined_frames(const std::vector<std::vector<float>>& frames, int count) {
+  std::vector<float> all;
+  all.reserve(static_cast<std::size_t>(count) * frames.front().size());
+  for (std::int64_t k = 0; k < count; ++k) {
+    const auto middle =
+        part_begin(static_cast<std::int64_t>(frames.size()), std::int64_t{2} * count, 2 * k + 1);
+    const std::vector<float>& frame = frames[static_cast<std::size_t>(middle)];
+    all.insert(all.end(), frame.begin(), frame.end());
+  }
+  return all;
+}
+
 }  // namespace
+
+int clip_frames(const models::PictureEncoder& encoder, int asked) {
+  if (asked > 0) return asked;
+  return encoder.frames() > 1 ? encoder.frames() : kClipFrames;
+}
 
 PreparedClip prepare_clip(const shard::Member& member, const std::string& where, const Json& known,
                           const models::PictureEncoder& encoder, int count,
@@ -52,7 +70,7 @@ PreparedClip prepare_file(const std::string& path, const models::PictureEncoder&
 void ClipVectors::push(std::vector<std::vector<float>> frames) {
   begin(frames.size(), 0);
   for (std::vector<float>& frame : frames)
-    wait(std::move(frame), {open_, true, std::nullopt});
+    keep(std::move(frame), true, std::nullopt);
   end();
 }
 
@@ -69,12 +87,39 @@ void ClipVectors::begin(std::size_t frames, std::size_t windows) {
 void ClipVectors::drop() {
   if (open_) clips_.pop_back();
   open_ = nullptr;
+  clip_frames_.clear();
+  window_frames_.clear();
 }
 
 void ClipVectors::add(std::vector<float> prepared, bool of_clip,
                       std::optional<std::size_t> window) {
-  wait(std::move(prepared), {open_, of_clip, window});
+  keep(std::move(prepared), of_clip, window);
   if (prepared_.size() >= encoder_.together()) encode(encoder_.together());
+}
+
+void ClipVectors::end() {
+  end_window();
+  if (!clip_frames_.empty())
+    wait(joined_frames(std::exchange(clip_frames_, {}), encoder_.frames()),
+         {open_, true, std::nullopt});
+  open_ = nullptr;
+}
+
+void ClipVectors::keep(std::vector<float> prepared, bool of_clip,
+                       std::optional<std::size_t> window) {
+  if (encoder_.frames() == 1) return wait(std::move(prepared), {open_, of_clip, window});
+  if (window) {
+    if (window != window_) end_window();
+    window_ = window;
+    window_frames_.push_back(prepared);
+  }
+  if (of_clip) clip_frames_.push_back(std::move(prepared));
+}
+
+void ClipVectors::end_window() {
+  if (!window_frames_.empty())
+    wait(joined_frames(std::exchange(window_frames_, {}), encoder_.frames()),
+         {open_, false, window_});
 }
 
 void ClipVectors::wait(std::vector<float> prepared, Place place) {
@@ -126,7 +171,7 @@ std::vector<ClipVector> ClipVectors::take(bool rest) {
 Json clip_vector_config(const models::PictureEncoder& encoder, int count) {
   Json config = encoder.config();
   config["frames"] = count;
-  config["pool"] = "mean";
+  config["pool"] = encoder.frames() > 1 ? "tokens" : "mean";
   return config;
 }
 

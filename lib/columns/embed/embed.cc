@@ -359,9 +359,11 @@ long embed(const EmbedOptions& options, share::Slots& slots, Progress& progress,
   const ModelPlace place{options.device, options.workers};
   const auto encoder = options.text ? place.texts(options.text_encoder) : nullptr;
   ClipEmbedder clips;
-  clips.frames = options.frames;
-  if (options.video && !options.picture_encoder.empty())
-    clips.pictures = place.pictures(options.picture_encoder, options.picture_compute);
+  if (options.video && !options.picture_encoder.empty()) {
+    clips.pictures =
+        place.pictures(options.picture_encoder, options.picture_compute, options.frames);
+    clips.frames = clip_frames(*clips.pictures, options.frames);
+  }
   if (options.window_seconds > 0 && !clips.pictures)
     fail_usage("windows of clips have vectors of a model alone");
   if (options.scores.any()) {

@@ -35,7 +35,7 @@ struct EmbedOptions {
   bool video = true;                   ///< If true, clips are encoded.
   std::string picture_encoder;         ///< Folder of a picture encoder, or empty for builtin:look.
   DType picture_compute = DType::f32;  ///< f32 or bf16.
-  int frames = kClipFrames;            ///< Number of frames of a clip for picture_encoder.
+  int frames = 0;                      ///< As `asked` of clip_frames(), for picture_encoder.
   double window_seconds = 0;           ///< Length of a window in seconds, or 0 for no windows.
   ClipScoreOptions scores;             ///< Scores to compute with picture_encoder.
   bool text = true;                    ///< If true, captions are encoded.

@@ -53,8 +53,8 @@ std::vector<float> FileQuery::encode(const Json& config, const std::string& key)
     fail("{} was embedded by {}, not by {}", key, dump_json(config),
          dump_json(curate::look_config()));
   const DType compute = get_string(config, "compute") == "bf16" ? DType::bf16 : DType::f32;
-  const auto encoder = models::make_picture_encoder(*folder, Device::cpu, compute);
   const int count = static_cast<int>(*frames);
+  const auto encoder = models::make_picture_encoder(*folder, Device::cpu, compute, count);
   const Json own = clip_vector_config(*encoder, count);
   if (encoder_identity(own) != encoder_identity(config))
     fail("{} was embedded by {}, which is not what '{}' holds: {}", key, dump_json(config), *folder,

@@ -16,6 +16,7 @@
 #include "ops/norm/layer_norm.h"
 #include "ops/norm/modulate.h"
 #include "ops/pointwise/add.h"
+#include "ops/position/turn_heads.h"
 #include "tensor/device.h"
 #include "tensor/meta.h"
 
@@ -92,6 +93,15 @@ struct EncoderRun {
   Tensor normed(const EncoderStackConfig& c, const LayerWeights& w, EncoderPart part) {
     return ops::layer_norm(tape, x, w.vector(part, ".weight"), w.vector(part), c.epsilon);
   }
+  /// Of queries, keys and values [S, 3 D] the queries and keys.
+  void turn(const EncoderStackConfig& c, const Tensor& qkv) const {
+    std::int64_t row = 0;
+    for (const std::int64_t length : attention.query_lengths) {
+      ops::turn_neighbours(qkv.rows(row, row + length), 2 * c.heads, c.turns.cosines,
+                           c.turns.sines);
+      row += length;
+    }
+  }
   /// x += scale * branch, or + branch alone.
   void add(const EncoderStackConfig& c, const LayerWeights& w, EncoderPart scale,
            const Tensor& branch) {
@@ -115,7 +125,11 @@ void attend_layer(std::span<EncoderRun> runs, const EncoderStackConfig& c, const
   const Tensor out = w.matrix(EncoderPart::out), out_bias = w.vector(EncoderPart::out);
   for (EncoderRun& run : runs) {
     const Tensor n = c.norm_first ? run.normed(c, w, EncoderPart::norm1) : run.x;
-    const Tensor qkv = ops::linear(run.tape, n.to(w.compute), in, in_bias, w.compute);
+    const bool turned = c.turns.cosines.defined();
+    Tensor qkv =
+        ops::linear(run.tape, n.to(w.compute), in, in_bias, turned ? DType::f32 : w.compute);
+    if (turned) run.turn(c, qkv);
+    qkv = qkv.to(w.compute);
     const Tensor a = ops::self_attention(run.tape, qkv, run.attention);
     run.add(c, w, EncoderPart::scale1, ops::linear(run.tape, a, out, out_bias, DType::f32));
     if (!c.norm_first) run.x = run.normed(c, w, EncoderPart::norm1);

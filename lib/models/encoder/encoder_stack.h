@@ -1,5 +1,5 @@
-// The layers that BERT, CLIP, SigLIP and DINOv2 have in common: a stack of transformer layers with
-// layer norms and biases. Inference only.
+// The layers that BERT, CLIP, SigLIP, DINOv2 and V-JEPA 2 have in common: a stack of transformer
+// layers with layer norms and biases. Inference only.
 //
 //   norm_first                                    else (BERT)
 //   x += s1 * (O attention(Q n, K n, V n) + o)    x = norm(x + O attention(Q x, K x, V x) + o)
@@ -7,14 +7,15 @@
 //   x += s2 * (W2 gelu(W1 n + b1) + b2)           x = norm(x + W2 gelu(W1 x + b1) + b2)
 //       with n = norm2(x)
 //
-// Only DINOv2 has the vectors s1 and s2. The samples of a pack do not see each other, so the result
-// of a sample does not depend on the rest of the pack.
+// Only DINOv2 has the vectors s1 and s2. In V-JEPA 2 the place of a token turns Q n and K n. The
+// samples of a pack do not see each other, so the result of a sample does not depend on the rest of
+// the pack.
 // Weights stay on disk, mapped. They are converted (and put on the GPU) layer by layer while they
 // are used, once per call. So samples in one call share this work. x and norms are f32; products
 // compute in f32 or bf16.
 // Sources: Devlin et al., "BERT" (2019); Radford et al., "Learning transferable visual models from
 // natural language supervision" (2021); Zhai et al., "Sigmoid loss for language image pre-training"
-// (2023); Oquab et al., "DINOv2" (2023).
+// (2023); Oquab et al., "DINOv2" (2023); Assran et al., "V-JEPA 2" (2025).
 // Shape letters: S tokens of the pack, D width.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
@@ -29,6 +30,7 @@
 #include "io/tensor_set.h"
 #include "models/folder/load_tensors.h"
 #include "ops/pointwise/activations.h"
+#include "ops/position/positions.h"
 #include "tensor/tensor.h"
 
 namespace vfm::models {
@@ -40,6 +42,10 @@ struct EncoderStackConfig {
   bool norm_first = true;
   bool causal = false;       ///< a token sees only itself and earlier tokens
   bool layer_scale = false;  ///< layers have s1 and s2
+  /// [T, K], on the device: the places of a sample's T tokens turn the queries and keys in its
+  /// heads of K elements (turn_neighbours in ops/position/turn_heads.h). Undefined: nothing is
+  /// turned.
+  ops::RotaryAngles turns;
 
   /// Throws Error{usage} naming `what` for values that no model has.
   void check(const std::string& what) const;

@@ -14,6 +14,7 @@
 #include "models/encoder/picture_input.h"
 #include "models/encoder/siglip_naflex.h"
 #include "models/encoder/siglip_vision.h"
+#include "models/encoder/vjepa2.h"
 #include "models/folder/hf_folder.h"
 #include "models/folder/other_models.h"
 #include "tensor/device.h"
@@ -36,13 +37,14 @@ std::unique_ptr<PictureTower> make_of_one_size(const HfComponent& folder, const 
 }
 
 constexpr PictureFamily kPictureFamilies[] = {
-    {"clip", true, true, make_of_one_size<make_clip_vision>},
-    {"clip_vision_model", false, true, make_of_one_size<make_clip_vision>},
-    {"siglip", true, false, make_of_one_size<make_siglip_vision>},
-    {"siglip_vision_model", false, false, make_of_one_size<make_siglip_vision>},
-    {"siglip2", true, false, make_siglip_naflex},
-    {"siglip2_vision_model", false, false, make_siglip_naflex},
-    {"dinov2", false, false, make_of_one_size<make_dinov2>},
+    {"clip", true, true, false, make_of_one_size<make_clip_vision>},
+    {"clip_vision_model", false, true, false, make_of_one_size<make_clip_vision>},
+    {"siglip", true, false, false, make_of_one_size<make_siglip_vision>},
+    {"siglip_vision_model", false, false, false, make_of_one_size<make_siglip_vision>},
+    {"siglip2", true, false, false, make_siglip_naflex},
+    {"siglip2_vision_model", false, false, false, make_siglip_naflex},
+    {"dinov2", false, false, false, make_of_one_size<make_dinov2>},
+    {"vjepa2", false, false, true, make_vjepa2},
 };
 
 std::unique_ptr<PictureTower> make_tower(const HfComponent& folder, const PictureInput& input,
@@ -54,18 +56,30 @@ std::unique_ptr<PictureTower> make_tower(const HfComponent& folder, const Pictur
   return find_picture_family(folder.type())->make(folder, input, compute, device);
 }
 
+PictureInput read_input(const HfComponent& folder, std::optional<int> frames) {
+  const PictureFamily* family = find_picture_family(folder.type());
+  const bool video = family && family->video;
+  if (video && !frames)
+    fail_usage("'{}' holds a model of type {}, which makes vectors of clips, not of pictures",
+               folder.folder(), folder.type());
+  PictureInput input = PictureInput::from_folder(folder.folder(), video);
+  input.frames = frames.value_or(0);
+  return input;
+}
+
 class FolderPictureEncoder final : public PictureEncoder {
  public:
-  FolderPictureEncoder(std::string folder, Device device, DType compute)
+  FolderPictureEncoder(std::string folder, Device device, DType compute, std::optional<int> frames)
       : folder_(std::move(folder)),
         device_(device),
         compute_(compute),
         component_(folder_),
-        input_(PictureInput::from_folder(folder_)),
+        input_(read_input(component_, frames)),
         tower_(make_tower(component_, input_, compute, device)),
         hash_(component_.hash()) {}
 
   int dim() const override { return tower_->dim(); }
+  int frames() const override { return tower_->frames(); }
 
   std::vector<float> prepare(const PictureView& picture) const override {
     const PictureSize size = input_.size_of(picture.width, picture.height);
@@ -139,18 +153,19 @@ class FolderPictureEncoder final : public PictureEncoder {
     return pictures;
   }
 
-  /// Pictures of one size, [N, 3, height, width].
+  /// Pictures of one size, [N, 3 frames(), height, width].
   Tensor stacked(std::span<const std::vector<float>> prepared) const {
     const PictureSize size = input_.size();
     // How a product is summed may depend on its number of rows: so on a GPU packs have one size,
     // and what is left of it stays empty.
     const std::size_t count = device_ == Device::cuda ? together() : prepared.size();
-    const Tensor pixels =
-        Tensor::zeros({static_cast<std::int64_t>(count), 3, size.height, size.width});
+    const Tensor pixels = Tensor::zeros(
+        {static_cast<std::int64_t>(count), std::int64_t{3} * frames(), size.height, size.width});
     const std::size_t each = pixels.floats().size() / count;
     for (std::size_t i = 0; i < prepared.size(); ++i) {
       if (prepared[i].size() != each)
-        fail("{} numbers are not a picture of {}x{}", prepared[i].size(), size.width, size.height);
+        fail("{} numbers are not {} pictures of {}x{}", prepared[i].size(), frames(), size.width,
+             size.height);
       std::copy(prepared[i].begin(), prepared[i].end(), pixels.data<float>() + i * each);
     }
     return pixels;
@@ -176,9 +191,14 @@ const PictureFamily* find_picture_family(std::string_view type) {
 std::vector<std::vector<float>> PictureEncoder::encode(
     std::span<const PictureView> pictures) const {
   std::vector<std::vector<float>> vectors, prepared;
+  const auto each = static_cast<std::size_t>(frames());
+  if (pictures.size() % each != 0)
+    fail("{} pictures are no clips of {} frames", pictures.size(), each);
   for (std::size_t i = 0; i < pictures.size(); ++i) {
-    prepared.push_back(prepare(pictures[i]));
-    if (prepared.size() < together() && i + 1 < pictures.size()) continue;
+    const std::vector<float> one = prepare(pictures[i]);
+    if (i % each == 0) prepared.emplace_back();
+    prepared.back().insert(prepared.back().end(), one.begin(), one.end());
+    if ((i + 1) % each != 0 || (prepared.size() < together() && i + 1 < pictures.size())) continue;
     for (std::vector<float>& vector : encode_prepared(prepared))
       vectors.push_back(std::move(vector));
     prepared.clear();
@@ -187,12 +207,13 @@ std::vector<std::vector<float>> PictureEncoder::encode(
 }
 
 std::unique_ptr<PictureEncoder> make_picture_encoder(const std::string& folder, Device device,
-                                                     DType compute) {
+                                                     DType compute, std::optional<int> frames) {
   if (compute != DType::f32 && compute != DType::bf16)
     fail_usage("an encoder of pictures computes in f32 or bf16 alone");
   need_model_folder(folder);
   return as_usage([&] {
-    return std::make_unique<FolderPictureEncoder>(io::canonical_path(folder), device, compute);
+    return std::make_unique<FolderPictureEncoder>(io::canonical_path(folder), device, compute,
+                                                  frames);
   });
 }
 

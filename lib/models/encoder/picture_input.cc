@@ -23,11 +23,13 @@ struct Defaults {
   bool crops = true;
   std::array<double, 3> mean, deviation;
   bool patches = false;  ///< pictures have sizes of their own
+  bool video = false;    ///< the crop decides the size, too
 };
 
 constexpr std::array<double, 3> kClipMean = {0.48145466, 0.4578275, 0.40821073},
                                 kClipDeviation = {0.26862954, 0.26130258, 0.27577711},
-                                kHalves = {0.5, 0.5, 0.5};
+                                kHalves = {0.5, 0.5, 0.5}, kImageNetMean = {0.485, 0.456, 0.406},
+                                kImageNetDeviation = {0.229, 0.224, 0.225};
 
 /// Reads the settings of one file, and knows which it has read.
 class Settings {
@@ -96,9 +98,10 @@ class Settings {
 std::string plain_type(Settings& settings) {
   const char* key = "image_processor_type";
   std::string type;
-  for (const char* name : {"feature_extractor_type", key})
+  for (const char* name : {"feature_extractor_type", key, "video_processor_type"})
     if (const Json& value = settings[name]; value.is_string()) type = value.get<std::string>();
-  for (const std::string_view end : {"Fast", "Pil", "FeatureExtractor", "ImageProcessor"})
+  for (const std::string_view end :
+       {"Fast", "Pil", "FeatureExtractor", "ImageProcessor", "VideoProcessor"})
     if (type.ends_with(end)) type.resize(type.size() - end.size());
   return type;
 }
@@ -108,9 +111,11 @@ Defaults defaults_of(Settings& settings) {
   if (type == "CLIP" || type == "Bit") return {false, true, kClipMean, kClipDeviation};
   if (type == "Siglip") return {true, false, kHalves, kHalves};
   if (type == "Siglip2") return {true, false, kHalves, kHalves, true};
+  if (type == "VJEPA2") return {false, true, kImageNetMean, kImageNetDeviation, false, true};
   settings.refuse("image_processor_type",
                   "names none of the processors that work here: CLIPImageProcessor, "
-                  "SiglipImageProcessor, Siglip2ImageProcessor, BitImageProcessor");
+                  "SiglipImageProcessor, Siglip2ImageProcessor, BitImageProcessor, "
+                  "VJEPA2VideoProcessor");
 }
 
 void read_size(Settings& settings, const Defaults& defaults, PictureInput& input) {
@@ -131,9 +136,9 @@ void read_size(Settings& settings, const Defaults& defaults, PictureInput& input
   }
 }
 
-PictureSize read_crop(Settings& settings) {
+PictureSize read_crop(Settings& settings, const Defaults& defaults) {
   const Json& size = settings["crop_size"];
-  if (size.is_null()) return {224, 224};
+  if (size.is_null()) return defaults.video ? PictureSize{256, 256} : PictureSize{224, 224};
   if (size.is_object()) return settings.sides("crop_size", size);
   const int side = settings.side("crop_size", size);
   return {side, side};
@@ -192,15 +197,19 @@ PictureInput PictureInput::from_json(const Json& config, std::string_view what) 
   PictureInput input;
   if (defaults.patches)
     read_patches(settings, input);
-  else if (settings.flag("do_resize", true))
-    read_size(settings, defaults, input);
-  const double resample = settings.number("resample", defaults.patches ? 2 : 3);
+  else if (settings.flag("do_resize", true)) {
+    if (defaults.video)
+      input.shortest_edge = read_crop(settings, defaults).height * 256 / 224;
+    else
+      read_size(settings, defaults, input);
+  }
+  const double resample = settings.number("resample", defaults.patches || defaults.video ? 2 : 3);
   if (resample != 1 && resample != 2 && resample != 3)
     settings.refuse("resample", "is {}; 1 (Lanczos), 2 (bilinear) and 3 (bicubic) work here",
                     dump_json(settings["resample"]));
   input.resample = static_cast<Resample>(static_cast<int>(resample));
   if (!defaults.patches && settings.flag("do_center_crop", defaults.crops))
-    input.crop = read_crop(settings);
+    input.crop = read_crop(settings, defaults);
   if (input.size() == PictureSize{} && !defaults.patches)
     settings.refuse("do_center_crop",
                     "is false and \"size\" names no height and width: pictures "
@@ -214,9 +223,12 @@ PictureInput PictureInput::from_json(const Json& config, std::string_view what) 
   for (const double deviation : input.deviation)
     if (!(std::abs(static_cast<float>(deviation)) > 0))
       settings.refuse("image_std", "is 0, by which is divided");
+  // Which frames of a video are taken is the caller's part.
+  if (settings.flag("do_sample_frames", false))
+    settings.refuse("do_sample_frames", "is true, which is not supported here");
   // Of what these say nothing depends here: pictures are RGB, and what is switched off may be said.
-  for (const char* idle : {"size", "crop_size", "rescale_factor", "image_mean", "image_std",
-                           "do_convert_rgb", "default_to_square", "processor_class"})
+  for (const char* idle : {"size", "crop_size", "rescale_factor", "image_mean", "image_std", "fps",
+                           "num_frames", "do_convert_rgb", "default_to_square", "processor_class"})
     settings[idle];
   for (const char* layout : {"data_format", "input_data_format"})
     if (const Json& value = settings[layout]; !value.is_null() && value != "channels_first")
@@ -225,17 +237,23 @@ PictureInput PictureInput::from_json(const Json& config, std::string_view what) 
   return input;
 }
 
-PictureInput PictureInput::from_folder(const std::string& folder) {
-  const char *own = "preprocessor_config.json", *shared = "processor_config.json";
-  if (!io::file_exists(io::join_path(folder, own)) &&
-      io::file_exists(io::join_path(folder, shared))) {
+PictureInput PictureInput::from_folder(const std::string& folder, bool video) {
+  const char *own = "preprocessor_config.json", *of_video = "video_preprocessor_config.json",
+             *shared = "processor_config.json";
+  const char* part = video ? "video_processor" : "image_processor";
+  const auto has = [&](const char* name) { return io::file_exists(io::join_path(folder, name)); };
+  const auto what = [&](const char* name) {
+    return fmt::format("'{}'", io::join_path(folder, name));
+  };
+  if (video && !has(own)) own = of_video;
+  if (has(shared) && (video || !has(own))) {
     const Json config = read_config(folder, shared);
-    const std::string path = io::join_path(folder, shared);
-    if (!config.contains("image_processor") || !config["image_processor"].is_object())
-      fail_usage("'{}' has no \"image_processor\", and there is no {}", path, own);
-    return from_json(config["image_processor"], fmt::format("'{}'", path));
+    if (config.contains(part) && config[part].is_object())
+      return from_json(config[part], what(shared));
+    if (!has(own)) fail_usage("{} has no \"{}\", and there is no {}", what(shared), part, own);
   }
-  return from_json(read_config(folder, own), fmt::format("'{}'", io::join_path(folder, own)));
+  const char* name = video && has(of_video) ? of_video : own;
+  return from_json(read_config(folder, name), what(name));
 }
 
 Json PictureInput::to_json() const {

@@ -1,10 +1,11 @@
-// Parts that the image towers of CLIP, SigLIP and DINOv2 share. Pictures are cut into square
-// patches, and each patch is a token. A class token may come first, and position embeddings
-// ("places") are added. Then the layers of models/encoder/encoder_stack.h follow.
+// Parts that the image towers of CLIP, SigLIP and DINOv2 and the video tower of V-JEPA 2 share.
+// Pictures are cut into square patches, and each patch is a token. A class token may come first,
+// and position embeddings ("places") are added. Then the layers of models/encoder/encoder_stack.h
+// follow.
 //
 // Not here: how each tower makes one vector of the tokens (clip_vision.h, siglip_vision.h,
-// siglip_naflex.h, dinov2.h), and pictures of any size (picture_input.h). Shape letters: N
-// pictures, T tokens of a picture, D width, P side of a patch.
+// siglip_naflex.h, dinov2.h, vjepa2.h), and pictures of any size (picture_input.h). Shape letters:
+// N pictures, T tokens of a picture, D width, P side of a patch.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -54,7 +55,8 @@ struct PictureTowerConfig {
   void need_size(PictureSize size, std::string_view what) const;
 };
 
-/// Pictures in, one vector per picture out. Inference only.
+/// Pictures in, one vector per picture out. Inference only. Below, a picture may be the frames of a
+/// clip, with the three channels of frame after frame.
 class PictureTower {
  public:
   virtual ~PictureTower() = default;
@@ -62,8 +64,10 @@ class PictureTower {
   virtual int dim() const = 0;
   /// Number of tokens of a picture; if pictures have sizes of their own, of the largest.
   virtual std::int64_t tokens() const = 0;
-  /// pixels [N, 3, height, width], f32, on the CPU, of the size that the tower was made for.
-  /// Returns [N, dim()], f32, on the CPU, not normalised to length 1. On the CPU the bits of a
+  /// Number of frames of a clip; 1: single pictures.
+  virtual int frames() const { return 1; }
+  /// pixels [N, 3 frames(), height, width], f32, on the CPU, of the size that the tower was made
+  /// for. Returns [N, dim()], f32, on the CPU, not normalised to length 1. On the CPU the bits of a
   /// picture's vector do not depend on the other pictures. Throws Error for another size; Stopped
   /// between layers.
   Tensor encode(const Tensor& pixels) const;

@@ -21,7 +21,7 @@ constexpr std::string_view kWords =
     "captions come from Qwen2.5-VL, SmolVLM2 and Idefics3, and Qwen2 and Qwen2.5 rewrite them";
 constexpr std::string_view kPictures =
     "its code comes with its weights and is in no library, so results could not be compared; of "
-    "encoders CLIP, SigLIP, SigLIP 2 and DINOv2 are";
+    "encoders CLIP, SigLIP, SigLIP 2, DINOv2 and V-JEPA 2 are";
 
 /// A family, and how the names of its classes begin: pipelines, networks, tokenizers, what its
 /// authors' own folders have, and model types of transformers. Of two that fit the longer one

@@ -117,4 +117,10 @@ void cuda::turn_heads(const TurnHeadsArgs& args) {
             "turn heads");
 }
 
+void cuda::turn_neighbours(const TurnHeadsArgs& args) {
+  check_gpu(kernels::turn_neighbours(args.x, args.rows, args.width, args.heads, args.half,
+                                     args.cosines, args.sines, compute_stream()),
+            "turn neighbours");
+}
+
 }  // namespace vfm::ops

@@ -70,15 +70,16 @@ VFM_KERNEL(void, qk_norm_rope_gradients, const QkNormRopeArgs& args, const Tenso
 // Writes dx, and the partial sums of the weights' gradients.
 VFM_CPU_KERNEL(void, qk_norm_rope_backward, const QkNormRopeArgs& args)
 
-// The kernel behind turn_heads.h.
+// The kernels behind turn_heads.h.
 
 struct TurnHeadsArgs {
   float* x;              // [rows, width]
-  const float* cosines;  // [rows, half]
-  const float* sines;    // [rows, half]
+  const float* cosines;  // [rows, half]; of turn_neighbours [rows, 2 half]
+  const float* sines;    // like cosines
   std::int64_t rows, width;
   int heads, half;
 };
 VFM_KERNEL(void, turn_heads, const TurnHeadsArgs& args)
+VFM_KERNEL(void, turn_neighbours, const TurnHeadsArgs& args)
 
 }  // namespace vfm::ops

@@ -90,6 +90,44 @@ assert abs(length - 1) < 1e-3, length'
   cmp <(tar -xOf fixed/a.embed.tar ar.text.npy) <(tar -xOf any/a.embed.tar ar.text.npy)
 }
 
+# apart TAR KEY KEY: how far their clips' vectors are from each other; both have length 1.
+apart() {
+  python3 - "$@" <<'END'
+import struct, sys, tarfile
+def vector(key):
+    data = tarfile.open(sys.argv[1]).extractfile(key + ".video.npy").read()
+    return [v for (v,) in struct.iter_unpack("<e", data[data.index(b"\n") + 1:])]
+print(sum((a - b) ** 2 for a, b in zip(vector(sys.argv[2]), vector(sys.argv[3]), strict=True)) ** 0.5)
+END
+}
+
+@test "a video encoder tells a clip from the same frames backwards, means of frames do not" {
+  local golden="$VFM_ROOT/tests/golden" lossless=(-c:v libx264 -qp 0 -pix_fmt yuv420p)
+  quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=8 -t 1 "${lossless[@]}" "$CLIPS/there.mp4"
+  quiet_ffmpeg -i "$CLIPS/there.mp4" -vf reverse "${lossless[@]}" "$CLIPS/back.mp4"
+  quiet_ffmpeg -i "$CLIPS/there.mp4" -frames:v 3 "${lossless[@]}" "$CLIPS/short.mp4"
+  make_shard a there=there= back=back= short=short=
+  run --separate-stderr vfm-embed --video "$golden/video_encoders/vjepa2" --text none --device cpu -j1 a.tar
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  [ "$(npy a.embed.tar there.video.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (32,), }" ]
+  tar -xOf a.embed.tar there.json | jq -e '.video_encoder | .name == "vjepa2" and .frames == 8 and .pool == "tokens"'
+  vfm-embed --video "$golden/picture_encoders/clip" --text none --device cpu -o means a.tar
+  jq -ne "$(apart a.embed.tar there back) > 0.05 and $(apart means/a.embed.tar there back) < 0.002"
+  vfm-embed search "$CLIPS/back.mp4" --top 1 a.tar | records | jq -e '.key == "back" and .score > 0.999'
+  # Windows, and another number of frames, also in a worker.
+  for device in cpu "cpu,"; do
+    vfm-embed --video "$golden/video_encoders/vjepa2" --video-frames 4 --windows 0.5 --text none --device "$device" -o "$device" a.tar
+  done
+  cmp cpu/a.embed.tar cpu,/a.embed.tar
+  [ "$(npy cpu/a.embed.tar back.windows.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (2, 32), }" ]
+  [ "$(npy cpu/a.embed.tar short.windows.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (1, 32), }" ]
+  tar -xOf cpu/a.embed.tar short.json | jq -e '.video_encoder.frames == 4'
+  cmp <(tar -xOf cpu/a.embed.tar short.video.npy | tail -c 64) <(tar -xOf cpu/a.embed.tar short.windows.npy | tail -c 64)
+  refused "a multiple of 2 frames, at most 64, and not 5" vfm-embed --video "$golden/video_encoders/vjepa2" --video-frames 5 a.tar
+  refused "makes vectors of clips, not of pictures" vfm-clip "$CLIPS/red.mp4" --stitch "$golden/video_encoders/vjepa2" -o none
+}
+
 # refuses OPTION FOLDER WORDS: vfm-embed does, before any work.
 refuses() {
   run --separate-stderr vfm-embed "$1" "$2" --device cpu a.tar

@@ -31,6 +31,28 @@ class FivesEncoder final : public models::PictureEncoder {
   mutable std::vector<std::size_t> calls;
 };
 
+/// Makes one vector of four frames: their numbers.
+class FoursEncoder final : public models::PictureEncoder {
+ public:
+  int dim() const override { return 4; }
+  int frames() const override { return 4; }
+  std::vector<float> prepare(const models::PictureView&) const override { return {}; }
+  std::vector<std::vector<float>> encode_prepared(
+      std::span<const std::vector<float>> prepared) const override {
+    if (!prepared.empty()) calls.push_back(prepared.size());
+    return {prepared.begin(), prepared.end()};
+  }
+  std::size_t together() const override { return 2; }
+  Json config() const override { return Json::object(); }
+
+  mutable std::vector<std::size_t> calls;
+};
+
+std::vector<float> direction_of(std::vector<float> vector) {
+  models::normalise(vector);
+  return vector;
+}
+
 /// The mean of vectors of two numbers that are first brought to length 1, itself so.
 std::vector<float> mean_direction(std::vector<std::vector<float>> vectors) {
   std::vector<float> sum(2);
@@ -141,6 +163,53 @@ TEST_CASE("frames that come one by one are encoded in full packs, and void ones 
   CHECK(got[0].windows[1] == mean_direction({frames[4], frames[5], frames[6]}));
   CHECK(got[1].vector == mean_direction({{4, 4}}));
   CHECK(got[1].windows.empty());
+}
+
+TEST_CASE(
+    "an encoder of videos gets all frames of a clip in order, those of short clips repeated") {
+  const FoursEncoder encoder;
+  CHECK(clip_frames(encoder, 0) == 4);
+  CHECK(clip_frames(FivesEncoder(), 0) == kClipFrames);
+  CHECK(clip_frames(FivesEncoder(), 3) == 3);
+  CHECK(clip_vector_config(encoder, 4) == Json{{"frames", 4}, {"pool", "tokens"}});
+  ClipVectors clips(encoder);
+  clips.push({{1}, {2}, {3}, {4}});
+  clips.push({{5}});
+  CHECK(clips.take(false).size() == 2);
+  clips.push({});
+  clips.push({{1}, {2}});
+  clips.push({{1}, {2}, {3}});
+  clips.push({{4}, {3}, {2}, {1}});
+  const std::vector<ClipVector> got = clips.take(true);
+  REQUIRE(got.size() == 4);
+  CHECK(encoder.calls == std::vector<std::size_t>{2, 3});
+  CHECK(got[0].frames == 0);
+  CHECK(got[0].vector == std::vector<float>(4));
+  CHECK(largest_difference(got[1].vector, direction_of({1, 1, 2, 2})) < 1e-6);
+  CHECK(largest_difference(got[2].vector, direction_of({1, 2, 2, 3})) < 1e-6);
+  CHECK(largest_difference(got[3].vector, direction_of({4, 3, 2, 1})) < 1e-6);
+}
+
+TEST_CASE("an encoder of videos gets the frames of a window by themselves") {
+  const FoursEncoder encoder;
+  ClipVectors clips(encoder);
+  clips.begin(4, 2);  // a clip that cannot be decoded
+  clips.add({9}, true, 0);
+  clips.drop();
+  clips.begin(4, 3);
+  for (int i = 0; i < 9; ++i)  // frame 8 is of the clip alone, and window 2 has no frame but 7
+    clips.add({static_cast<float>(i)}, i % 2 == 0 && i > 1,
+              i == 8 ? std::nullopt : std::optional<std::size_t>(i == 7 ? 2 : i / 4));
+  CHECK(encoder.calls == std::vector<std::size_t>{2});
+  clips.end();
+  const std::vector<ClipVector> got = clips.take(true);
+  REQUIRE(got.size() == 1);
+  CHECK(encoder.calls == std::vector<std::size_t>{2, 2});
+  CHECK(largest_difference(got[0].vector, direction_of({2, 4, 6, 8})) < 1e-6);
+  REQUIRE(got[0].windows.size() == 3);
+  CHECK(largest_difference(got[0].windows[0], direction_of({0, 1, 2, 3})) < 1e-6);
+  CHECK(largest_difference(got[0].windows[1], direction_of({4, 5, 5, 6})) < 1e-6);
+  CHECK(largest_difference(got[0].windows[2], direction_of({7, 7, 7, 7})) < 1e-6);
 }
 
 TEST_CASE("a clip's score is the mean of its frames', whose vectors have length 1 then") {

@@ -34,6 +34,22 @@ TEST_CASE("heads are turned by the angle of their row, and what stands beside th
     }
 }
 
+TEST_CASE("neighbours are turned by the angles of their row, each by its own") {
+  const Tensor x = noise_tensor({3, 14}, 1), before = x.clone(), cosines = noise_tensor({3, 4}, 2),
+               sines = noise_tensor({3, 4}, 3);
+  turn_neighbours(x, 2, cosines, sines);
+  for (int row = 0; row < 3; ++row)
+    for (int column = 0; column < 14; ++column) {
+      const auto at = [&](int c) { return before.data<float>()[row * 14 + c]; };
+      const int angle = row * 4 + column % 4;
+      const float other = column % 2 == 0 ? -at(column + 1) : at(column - 1);
+      const float turned =
+          at(column) * cosines.data<float>()[angle] + other * sines.data<float>()[angle];
+      CHECK(x.data<float>()[row * 14 + column] ==
+            Approx(column < 8 ? turned : at(column)).margin(1e-6));
+    }
+}
+
 TEST_CASE("a bias is added to its columns of every row") {
   const Tensor y = noise_tensor({4, 9}, 1), before = y.clone(), bias = noise_tensor({5}, 2);
   add_bias(y, 2, bias);
@@ -53,6 +69,11 @@ TEST_CASE("heads and biases that do not fit are errors") {
                     Catch::Contains("do not fit"));
   CHECK_THROWS_WITH(turn_heads(x, 1, noise_tensor({3, 3}, 2), angles),
                     Catch::Contains("do not fit"));
+  CHECK_THROWS_WITH(turn_neighbours(x, 1, angles, angles), Catch::Contains("1 heads of 3"));
+  CHECK_THROWS_WITH(turn_neighbours(x, 3, noise_tensor({2, 4}, 2), noise_tensor({2, 4}, 3)),
+                    Catch::Contains("do not fit"));
+  const Tensor odd = noise_tensor({2, 9}, 1), pairs = noise_tensor({2, 4}, 2);
+  CHECK_THROWS_WITH(turn_neighbours(odd, 2, pairs, pairs), Catch::Contains("have no pairs"));
   CHECK_THROWS_WITH(add_bias(x, 4, noise_tensor({5}, 4)), Catch::Contains("does not fit"));
   CHECK_THROWS_WITH(add_bias(x, 0, noise_tensor({5}, 4, DType::bf16)),
                     Catch::Contains("does not fit"));
