@@ -13,6 +13,7 @@ namespace {
 constexpr int kThreads = 128;
 constexpr int kEach = 16;   // elements that a thread takes at a time
 constexpr int kRows = 256;  // of a block, and one head
+constexpr int kWarp = 32;
 
 // The elements of a thread: those from `column` of its head on, in every step-th row up to `end`.
 struct Part {
@@ -63,7 +64,8 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) atomicMax(largest + kind_of(c), most);
 }
 
-__global__ void parts_kernel(const std::uint32_t* largest, int parts, std::uint32_t* all) {
+__global__ void __launch_bounds__(kWarp)
+    parts_kernel(const std::uint32_t* largest, int parts, std::uint32_t* all) {
   if (threadIdx.x >= 3) return;
   unsigned most = 0;
   for (int part = 0; part < parts; ++part)
@@ -110,7 +112,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-__global__ void scales_kernel(const std::uint32_t* largest, float* scales) {
+__global__ void __launch_bounds__(kWarp)
+    scales_kernel(const std::uint32_t* largest, float* scales) {
   if (threadIdx.x >= 3) return;
   const Fp8Scale by = fp8_scale(largest[threadIdx.x]);
   scales[threadIdx.x] = by.scale;
@@ -148,7 +151,7 @@ int largest_of_kinds(const HeadCodes& c, const void* x, std::uint32_t* largest,
 int largest_of_parts(const std::uint32_t* largest, int parts, std::uint32_t* all,
                      CUstream_st* stream) {
   if (parts <= 0) return cudaErrorInvalidValue;
-  return launch(parts_kernel, dim3(1), 32, 0, stream, largest, parts, all);
+  return launch(parts_kernel, dim3(1), kWarp, 0, stream, largest, parts, all);
 }
 
 int quantize_heads(const HeadCodes& c, const void* x, std::uint8_t* codes, CUstream_st* stream) {
@@ -164,7 +167,7 @@ int restore_heads(const HeadCodes& c, const std::uint8_t* codes, void* x, CUstre
 }
 
 int head_scales(const std::uint32_t* largest, float* scales, CUstream_st* stream) {
-  return launch(scales_kernel, dim3(1), 32, 0, stream, largest, scales);
+  return launch(scales_kernel, dim3(1), kWarp, 0, stream, largest, scales);
 }
 
 }  // namespace vfm::kernels
