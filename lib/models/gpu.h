@@ -55,7 +55,8 @@ struct Gpu {
          peak_f32 = 0;  ///< from the data sheet: dense bf16, the base of MFU; and f32
   double products = 0, products_fp8 = 0;                  ///< bf16; FP8
   double attention_forward = 0, attention_backward = 0;   ///< cuDNN's, bf16
-  double own_forward = 0, own_backward = 0, own_fp8 = 0;  ///< our own kernels', bf16 and FP8
+  double attention_fp8 = 0;                               ///< cuDNN's, forward
+  double own_forward = 0, own_backward = 0;               ///< our own kernels', bf16
   double convolutions = 0, own_convolutions = 0;          ///< bf16: cuDNN's; our own kernels'
   double bandwidth = 0;                                   ///< of memory, for all other kernels
   double host_link = 0;                                   ///< of copies from and to pinned memory

@@ -27,8 +27,8 @@ constexpr double kTera = 1e12, kGiga = 1e9, kMiB = 1 << 20;
 // 1,453 in FP8 (Stas Bekman's maximum achievable matmul FLOPS). 680 is for a transformer's shapes;
 // FP8 the same part of its best. Attention: NVIDIA's benchmark in cudnn-frontend, cuDNN 9.19 on an
 // H200, heads of 128, 8,192 tokens. Our own kernels use mma.sync: the middle of what their
-// instructions allow, 300 to 340 forward, 190 to 230 backward, 250 to 310 in FP8; convolutions 230
-// to 300, of which cuDNN is judged to give twice as much. Bandwidth: 85 % of the 4.3 TB/s that
+// instructions allow, 300 to 340 forward, 190 to 230 backward; convolutions 230 to 300, of which
+// cuDNN is judged to give twice as much. Bandwidth: 85 % of the 4.3 TB/s that
 // copies reach of 4.8. The link to the host: four fifths of the 63 GB/s of PCIe 5.0, 16 lanes.
 // NVLink: of 450 GB/s one way 320 are left to large messages; InfiniBand: 45 of 400 Gb/s a GPU.
 Gpu h200() {
@@ -41,9 +41,9 @@ Gpu h200() {
           .products_fp8 = 680 / 794.5 * 1453 * kTera,
           .attention_forward = 691 * kTera,
           .attention_backward = 594 * kTera,
+          .attention_fp8 = 1023 * kTera,
           .own_forward = 320 * kTera,
           .own_backward = 210 * kTera,
-          .own_fp8 = 280 * kTera,
           .convolutions = 530 * kTera,
           .own_convolutions = 265 * kTera,
           .bandwidth = 3.65 * kTera,
@@ -65,7 +65,7 @@ Gpu h100() {
 void take_parts_of_peak(Gpu& gpu) {
   const double peak = h200().peak;
   for (double* rate : {&gpu.products, &gpu.products_fp8, &gpu.own_forward, &gpu.own_backward,
-                       &gpu.own_fp8, &gpu.convolutions, &gpu.own_convolutions})
+                       &gpu.convolutions, &gpu.own_convolutions})
     *rate *= gpu.peak / peak;
 }
 
@@ -75,8 +75,8 @@ void take_part_of_nvlink(Gpu& gpu, double nvlink) {
 }
 
 // Of the data sheet's 2,250 and 4,500 TFLOP/s and 8 TB/s the same parts as of an H200's, for want
-// of anything better; but cuDNN's attention is that benchmark's on a GB200 (1,709 and 1,409 at
-// 8,192 tokens), whose peak is 2,500. NVLink 5 has 900 GB/s one way.
+// of anything better; but cuDNN's attention is that benchmark's on a GB200 (1,709, 1,409 and in
+// FP8 2,241 at 8,192 tokens), whose peak is 2,500. NVLink 5 has 900 GB/s one way.
 Gpu b200() {
   Gpu gpu = h200();
   gpu.name = "b200", gpu.title = "B200";
@@ -85,6 +85,7 @@ Gpu b200() {
   take_parts_of_peak(gpu);
   gpu.attention_forward = 1709 * kTera * 2250 / 2500;
   gpu.attention_backward = 1409 * kTera * 2250 / 2500;
+  gpu.attention_fp8 = 2241 * kTera * 2250 / 2500;
   gpu.bandwidth *= 8 / 4.8;
   take_part_of_nvlink(gpu, 900 * kGiga);
   return gpu;
@@ -98,6 +99,7 @@ Gpu gb200() {
   gpu.peak = peak_tflops("GB200") * kTera, gpu.peak_f32 = 80 * kTera;
   take_parts_of_peak(gpu);
   gpu.attention_forward = 1709 * kTera, gpu.attention_backward = 1409 * kTera;
+  gpu.attention_fp8 = 2241 * kTera;
   gpu.bandwidth *= 8 / 4.8;
   gpu.host_link = 360 * kGiga;
   gpu.per_node = 72;
@@ -116,8 +118,9 @@ Gpu a100() {
   gpu.peak = peak_tflops("A100") * kTera, gpu.peak_f32 = 19.5 * kTera;
   take_parts_of_peak(gpu);
   gpu.products = gpu.products_fp8 = 680 / 794.5 * 271.2 * kTera;
-  gpu.attention_forward = 0.73 * gpu.peak, gpu.attention_backward = 0.63 * gpu.peak;
-  gpu.own_forward = gpu.own_fp8 = 0.55 * gpu.peak, gpu.own_backward = 0.4 * gpu.peak;
+  gpu.attention_forward = gpu.attention_fp8 = 0.73 * gpu.peak;
+  gpu.attention_backward = 0.63 * gpu.peak;
+  gpu.own_forward = 0.55 * gpu.peak, gpu.own_backward = 0.4 * gpu.peak;
   gpu.bandwidth *= 2.039 / 4.8;
   gpu.host_link = 25 * kGiga;
   gpu.across.bandwidth = 22.5 * kGiga;
@@ -133,7 +136,7 @@ Gpu l40s() {
   gpu.memory = 46068 * kMiB;
   gpu.peak = peak_tflops("L40S") * kTera, gpu.peak_f32 = 91.6 * kTera;
   take_parts_of_peak(gpu);
-  gpu.attention_forward = gpu.own_forward = 0.55 * gpu.peak;
+  gpu.attention_forward = gpu.attention_fp8 = gpu.own_forward = 0.55 * gpu.peak;
   gpu.attention_backward = gpu.own_backward = 0.4 * gpu.peak;
   gpu.bandwidth *= 0.864 / 4.8;
   gpu.host_link = 25 * kGiga;
@@ -175,9 +178,9 @@ constexpr Number kNumbers[] = {{"memory", &Gpu::memory},
                                {"products_fp8", &Gpu::products_fp8},
                                {"attention_forward", &Gpu::attention_forward},
                                {"attention_backward", &Gpu::attention_backward},
+                               {"attention_fp8", &Gpu::attention_fp8},
                                {"own_forward", &Gpu::own_forward},
                                {"own_backward", &Gpu::own_backward},
-                               {"own_fp8", &Gpu::own_fp8},
                                {"convolutions", &Gpu::convolutions},
                                {"own_convolutions", &Gpu::own_convolutions},
                                {"bandwidth", &Gpu::bandwidth},
@@ -234,11 +237,10 @@ void check_rates(const Gpu& gpu, bool measured, const std::string& what) {
       fail_usage("{}: memory, peak, peak_f32, products and bandwidths must be more than 0", what);
   if (gpu.cpu) return;
   constexpr std::pair<double Gpu::*, double> kMost[] = {
-      {&Gpu::peak_f32, 1},           {&Gpu::products, 1},
-      {&Gpu::products_fp8, 2},       {&Gpu::attention_forward, 1},
-      {&Gpu::attention_backward, 1}, {&Gpu::own_forward, 1},
-      {&Gpu::own_backward, 1},       {&Gpu::own_fp8, 2},
-      {&Gpu::convolutions, 1},       {&Gpu::own_convolutions, 1}};
+      {&Gpu::peak_f32, 1},          {&Gpu::products, 1},           {&Gpu::products_fp8, 2},
+      {&Gpu::attention_forward, 1}, {&Gpu::attention_backward, 1}, {&Gpu::own_forward, 1},
+      {&Gpu::own_backward, 1},      {&Gpu::attention_fp8, 2},      {&Gpu::convolutions, 1},
+      {&Gpu::own_convolutions, 1}};
   for (const auto& [rate, times] : kMost) {
     const auto named = std::ranges::find(kNumbers, rate, &Number::member);
     if (gpu.*rate == 0 && !measured)

@@ -29,7 +29,7 @@ std::pair<std::string_view, double> line_of(const Gpu& gpu, const KernelCall& ca
       if (call.name.ends_with("backward"))
         return {"attention, backward", rate(gpu.attention_backward, gpu.own_backward) * 4 / 5};
       return {"attention, forward",
-              fp8 ? gpu.own_fp8 : rate(gpu.attention_forward, gpu.own_forward)};
+              fp8 ? gpu.attention_fp8 : rate(gpu.attention_forward, gpu.own_forward)};
     case WorkKind::convolutions:
       return {"convolutions", rate(gpu.convolutions, gpu.own_convolutions)};
     case WorkKind::transfers:

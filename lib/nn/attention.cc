@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "nn/collectives.h"
+#include "nn/low_heads.h"
 #include "nn/shared_attention_fp8.h"
 #include "ops/attention/attention.h"
-#include "ops/attention/attention_fp8.h"
 #include "ops/attention/newest_query.h"
 #include "ops/norm/heads_norm.h"
 #include "tensor/device.h"
@@ -43,7 +43,8 @@ Heads::Heads(WeightMaker& make, const AttentionShape& shape, const std::string& 
     : shape_(shape.heads.share(make.layout.tp_size())),
       over_heads_(shape.over_heads),
       pairs_(shape.pairs),
-      ranks_(make.layout.tp_size()) {
+      ranks_(make.layout.tp_size()),
+      fp8_ranks_(make.layout.fp8) {
   if (!shape.norm_epsilon) return;
   const auto norm = [&](const char* name, std::int64_t all_heads) {
     return over_heads_
@@ -87,6 +88,11 @@ ops::QkNormRope Heads::rotated_rows(Tape& tape, const ops::RotaryAngles& angles)
   return made;
 }
 
+Tensor Heads::attend_low(const Tensor& qkv, const ops::AttentionPack& pack) const {
+  const LowHeads low = round_heads(qkv, pack, fp8_ranks_);
+  return ops::self_attention_codes(low.codes, low.largest, pack);
+}
+
 Tensor Heads::attend(Tape& tape, Tensor qkv, const SelfTokens& t) const {
   const bool low = t.fp8 != Fp8Attention::none, shared = t.exchanges.any_of_cp();
   qkv = normed_over_heads(tape, std::move(qkv), true, true);
@@ -96,11 +102,10 @@ Tensor Heads::attend(Tape& tape, Tensor qkv, const SelfTokens& t) const {
     qkv = ops::qk_norm_rope(tape, qkv, normed);
   }
   if (t.fp8 == Fp8Attention::shared && shared)
-    return shared_attention_fp8(tape, qkv, t.exchanges, t.pack);
+    return shared_attention_fp8(tape, qkv, t.exchanges, t.pack, fp8_ranks_);
   const auto attend_all = [&](Tensor all) {
     if (t.order && !t.ordered) all = ops::reorder_rows(tape, all, *t.order);
-    const Tensor attended =
-        low ? ops::self_attention_fp8(tape, all, t.pack) : ops::self_attention(tape, all, t.pack);
+    const Tensor attended = low ? attend_low(all, t.pack) : ops::self_attention(tape, all, t.pack);
     return t.order ? ops::restore_rows(tape, attended, *t.order) : attended;
   };
   return shared_attention(tape, std::move(qkv), t.exchanges, t.pack, attend_all);

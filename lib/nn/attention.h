@@ -20,9 +20,9 @@
 
 namespace vfm::nn {
 
-/// Which self-attention runs in FP8, for inference. `shared`: ranks of cp that share a sample round
-/// with the scales of the whole sample (nn/shared_attention_fp8.h); `alone`: each rank rounds
-/// what it has when it attends.
+/// Which self-attention runs in FP8, for inference. `shared`: ranks of cp send each other rounded
+/// heads (nn/shared_attention_fp8.h); `alone`: each rank rounds what it has when it attends. The
+/// scales are those of all ranks of NetworkLayout::fp8.
 enum class Fp8Attention { none, alone, shared };
 
 /// The tokens that each token sees in self-attention, and how they come together.
@@ -90,12 +90,14 @@ class Heads {
   ops::QkNormRope rows(ops::Tape& tape, bool queries, bool keys) const;
   ops::QkNormRope rotated_rows(ops::Tape& tape, const ops::RotaryAngles& angles) const;
   Tensor normed_over_heads(ops::Tape& tape, Tensor x, bool queries, bool keys) const;
+  Tensor attend_low(const Tensor& qkv, const ops::AttentionPack& pack) const;
 
   HeadShape shape_;  // of this rank
   float epsilon_ = 0;
   bool over_heads_ = false, pairs_ = false;
   int ranks_ = 1;             // that share the heads
   ops::Exchange over_ranks_;  // adds up what they have
+  dist::Group* fp8_ranks_ = nullptr;
   const Weight *query_norm_ = nullptr, *key_norm_ = nullptr;
 };
 

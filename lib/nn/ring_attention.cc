@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "nn/columns.h"
-#include "ops/attention/attention_fp8.h"
+#include "ops/attention/partial_attention.h"
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/join.h"
 
@@ -188,19 +188,14 @@ Tensor ring_attention_fp8(const LowHeads& qkv, const Ring& ring) {
   check_ranks(ring);
   const Round round(ring);
   const ops::AttentionPack& own = round.pack(0);
-  const std::int64_t all = own.heads + 2 * std::int64_t{own.key_heads};
-  const auto restored = [&own](const Tensor& codes, const std::vector<std::int64_t>& lengths,
-                               const Tensor& largest) {
-    return ops::restore_heads(codes, {lengths, own.head_dim}, largest);
-  };
-  const Tensor q = restored(take_columns(qkv.codes, round.queries()), own.query_lengths,
-                            take_columns(qkv.largest, {0, own.heads, all}));
-  const Tensor of_keys = take_columns(qkv.largest, {own.heads, all - own.heads, all});
+  const ops::HeadKinds queries{.queries = own.heads, .head_dim = own.head_dim},
+      keys{.keys = own.key_heads, .values = own.key_heads, .head_dim = own.head_dim};
+  const Tensor q =
+      ops::restore_heads(take_columns(qkv.codes, round.queries()), queries, qkv.largest);
   const ops::AttentionSum sum =
       go_round(round, take_columns(qkv.codes, round.keys()),
                [&](const Tensor& codes, const ops::AttentionPack& pack) {
-                 return ops::attend_part_fp8(q, restored(codes, pack.key_lengths, of_keys), pack,
-                                             qkv.largest, DType::f32);
+                 return ops::attend_part(q, ops::restore_heads(codes, keys, qkv.largest), pack);
                });
   return sum.out().to(DType::bf16);
 }

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "dist/group.h"
-#include "nn/head_exchange.h"
+#include "nn/low_heads.h"
 #include "ops/attention/attention.h"
 
 namespace vfm::nn {
@@ -35,10 +35,10 @@ struct Ring {
 /// qkv [rows of this rank, (H + 2 G) K], laid out as for ops::self_attention. Returns [rows, H K].
 Tensor ring_attention(ops::Tape& tape, const Tensor& qkv, const Ring& ring);
 
-/// Attention in FP8 (ops/attention/attention_fp8.h), for inference. The heads of `qkv` are rounded
-/// with the scales of all ranks' tokens. Keys and values travel as E4M3, one byte per element. The
-/// weights of each part are rounded relative to the part's own largest score. Returns bf16 [rows, H
-/// K].
+/// The same of heads in FP8 with the scales of all ranks' tokens, for inference. Keys and values
+/// travel as E4M3, one byte per element. Parts are attended over in bf16, restored: cuDNN writes
+/// results in FP8 where it multiplies in FP8 (ops/attention/attention_fp8.h), and sums of such
+/// parts would be less exact. Returns bf16 [rows, H K].
 Tensor ring_attention_fp8(const LowHeads& qkv, const Ring& ring);
 
 }  // namespace vfm::nn

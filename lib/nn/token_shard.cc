@@ -172,14 +172,6 @@ TokenExchanges::TokenExchanges(const HeadShape& shape, const NetworkLayout& layo
     to_tokens = few ? columns_to_rows(*group, shard.cp_parts, {width})
                     : columns_to_rows(*group, shard.cp_rows, {width}, shard.order);
   }
-  const int head = shape.head_dim;
-  low_heads.all = layout.cp;
-  for (const ops::RowRange& range : shard.sequence)
-    low_heads.own.push_back(range.count());
-  low_heads.heads = {width / head, keys_width / head, keys_width / head};
-  low_heads.head_dim = head;
-  low_heads.group = layout.heads_group();
-  low_heads.to_heads = to_heads;
   ring.group = layout.ring_group();
   if (!ring) return;
   for (const std::vector<std::int64_t>& lengths : shard.ring) {

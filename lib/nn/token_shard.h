@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "nn/frame_plan.h"
-#include "nn/head_exchange.h"
 #include "nn/network_layout.h"
 #include "nn/ring_attention.h"
 #include "ops/attention/attention.h"
@@ -58,7 +57,6 @@ struct TokenExchanges {
   ops::Exchange gather, sum;  ///< tp: gather rows for a matrix, and sum its results
   ops::Exchange keys;         ///< cp: gathers keys and values of all tokens, in the pack's order
   ops::Exchange to_heads, to_tokens;  ///< cp: exchange tokens for heads, and back
-  HeadExchange low_heads;             ///< cp: the exchange of heads in FP8
   Ring ring;                          ///< cp: keys and values go round
 
   bool any_of_cp() const { return keys || to_heads || ring; }

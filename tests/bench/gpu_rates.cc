@@ -30,7 +30,7 @@ constexpr Told kTold[] = {
     {"attention backward", &Gpu::attention_backward, 1e12, "TFLOP/s"},
     {"attention forward, own kernel", &Gpu::own_forward, 1e12, "TFLOP/s"},
     {"attention backward, own kernel", &Gpu::own_backward, 1e12, "TFLOP/s"},
-    {"attention in FP8", &Gpu::own_fp8, 1e12, "TFLOP/s"},
+    {"attention in FP8", &Gpu::attention_fp8, 1e12, "TFLOP/s"},
     {"convolutions", &Gpu::convolutions, 1e12, "TFLOP/s"},
     {"convolutions, own kernels", &Gpu::own_convolutions, 1e12, "TFLOP/s"},
     {"memory", &Gpu::bandwidth, 1e9, "GB/s"},

@@ -175,7 +175,7 @@ void clip() {
 
 /// One pass of two samples on ranks that share it.
 struct RankPass {
-  double seconds = 0, exchanged = 0, attention = 0, memory = 0;
+  double seconds = 0, exchanged = 0, memory = 0;
 };
 RankPass pass_on_ranks(const Gpu& gpu, const dist::Layout& parallel, models::Fp8Parts fp8) {
   const models::NetworkConfig config;
@@ -185,8 +185,6 @@ RankPass pass_on_ranks(const Gpu& gpu, const dist::Layout& parallel, models::Fp8
   const std::vector<TimeLine> computed = models::predict(gpu, shared.cost.calls);
   pass.exchanged = seconds_of(shared.exchanges);
   pass.seconds = seconds_of(computed) + pass.exchanged;
-  for (const TimeLine& line : computed)
-    if (line.name.starts_with("attention")) pass.attention += line.seconds;
   pass.memory = shared.cost.weight_bytes + shared.cost.held_bytes;
   return pass;
 }
@@ -199,8 +197,6 @@ struct RankRow {
 };
 
 void print_row(const Gpu& gpu, const RankRow& row, double alone, double rest) {
-  // Published of cuDNN's forward on an H200, heads of 128, 32,768 tokens: FP8 over bf16.
-  constexpr double kFp8Attention = 1062.0 / 693;
   dist::Layout parallel;
   parallel.cfg = row.cfg, parallel.tp = row.tp, parallel.cp = row.ranks / row.cfg / row.tp;
   parallel.cp_kind = nn::parse_cp_kind(row.kind);
@@ -208,21 +204,16 @@ void print_row(const Gpu& gpu, const RankRow& row, double alone, double rest) {
   parallel = nn::settled_cp(parallel, models::NetworkConfig().heads(),
                             std::min(row.ranks, gpu.per_node), 56320);
   const RankPass pass = pass_on_ranks(gpu, parallel, {});
-  const RankPass low = pass_on_ranks(gpu, parallel, {.linear = true});
-  const auto gain = [&](const RankPass& with, bool attention) {
-    const double saved = attention ? with.attention * (1 - 1 / kFp8Attention) : 0;
-    return 100 * (pass.seconds / (with.seconds - saved) - 1);
+  const auto gain = [&](models::Fp8Parts fp8) {
+    return 100 * (pass.seconds / pass_on_ranks(gpu, parallel, fp8).seconds - 1);
   };
   const std::string name = row.ranks == 1 ? "one" : generate::clip_layout_name(parallel);
-  fmt::print("| {} | {}{} | {:.3f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:+.0f} | ", row.ranks,
-             name, row.shard ? " --shard" : "", pass.seconds, 100 * pass.exchanged / pass.seconds,
-             100 * alone / pass.seconds / row.ranks, 35 * pass.seconds + rest,
-             pass.memory / (1 << 30), gain(low, false));
-  // Keys that go round are attended to by our own kernels.
-  if (name.find("ring") != std::string::npos)
-    fmt::print("| |\n");
-  else
-    fmt::print("{:+.0f} | {:+.0f} |\n", gain(pass, true), gain(low, true));
+  fmt::print(
+      "| {} | {}{} | {:.3f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:+.0f} | {:+.0f} | {:+.0f} |\n",
+      row.ranks, name, row.shard ? " --shard" : "", pass.seconds,
+      100 * pass.exchanged / pass.seconds, 100 * alone / pass.seconds / row.ranks,
+      35 * pass.seconds + rest, pass.memory / (1 << 30), gain({.linear = true}),
+      gain({.attention = true}), gain({.linear = true, .attention = true}));
 }
 
 /// The clip on 1 to 32 GPUs, eight a node, by how they share it.
@@ -241,7 +232,7 @@ void clips_on_ranks() {
                encoding = seconds_of(models::predict(gpu, text.calls));
   fmt::print(
       "\n| {}s | layout | pass, s | of it exchanged, % | scaling, % | clip, s | network, GiB a GPU "
-      "| FP8 linear, gain, % | attention in FP8 by cuDNN, gain, % | both, % "
+      "| FP8 linear, gain, % | FP8 attention, gain, % | both, % "
       "|\n|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
       gpu.title);
   const char *heads = "all_to_all", *ring = "all_to_all+ring";

@@ -272,7 +272,9 @@ std::pair<double, double> fp8_apart(std::uint64_t seed) {
     ops::Tape tape(false);
     const models::NetworkBatch batch = test::put(pack, device).batch;
     plain.push_back(network->forward(tape, batch));
-    network->set_inference_fp8({.linear = true, .attention = true});
+    // Without cuDNN attention would be in bf16 on the GPU, and in FP8 on the CPU.
+    network->set_inference_fp8(
+        {.linear = true, .attention = ops::why_no_fp8_attention(Device::cuda).empty()});
     low.push_back(network->forward(tape, batch));
   }
   const double change = mean_apart(low[0], plain[0]);
@@ -302,32 +304,27 @@ void check_fp8(Checker& checker) {
 void check_fp8_parts(Checker& checker) {
   if (!has_fp8()) return;
   const Tensor x = noise_tensor({14, 256}, 7).to(DType::bf16);
-  const ops::HeadLayout layout{{9, 0, 5}, 64};
+  const ops::HeadKinds kinds{2, 1, 1, 64};
   ops::AttentionPack pack;
   pack.heads = 2, pack.key_heads = 1, pack.head_dim = 64;
-  pack.query_lengths = layout.lengths, pack.key_lengths = {7, 0, 4};
-  const Tensor q = noise_tensor({14, 128}, 8).to(DType::bf16),
-               kv = noise_tensor({11, 128}, 9).to(DType::bf16);
+  pack.query_lengths = pack.key_lengths = {9, 0, 5};
   std::vector<std::vector<Tensor>> made;
-  std::vector<ops::PartOfAttention> attended;
+  std::vector<Tensor> attended;
   for (const Device device : {Device::cpu, Device::cuda}) {
     const Tensor here = x.to(device), largest = ops::largest_magnitude(here),
-                 of_rows = ops::largest_of_heads(here, {{3, 0, 2, 6, 0, 3}, 64}),
-                 heads = ops::largest_of_parts(of_rows, 3),
-                 codes = ops::quantize_heads(here, layout, heads);
+                 heads = ops::largest_of_kinds(here, kinds),
+                 codes = ops::quantize_heads(here, kinds, heads);
     const ops::Quantized part = ops::quantize_part(here.rows(0, 5), largest);
     std::vector<Tensor>& all = made.emplace_back();
     for (const Tensor& one :
-         {largest, heads, codes, ops::restore_heads(codes, layout, heads), part.values, part.scale})
+         {largest, heads, codes, ops::restore_heads(codes, kinds, heads), part.values, part.scale})
       all.push_back(one.to(Device::cpu));
-    const ops::PartOfAttention part_of_keys =
-        ops::attend_part_fp8(q.to(device), kv.to(device), pack, heads, DType::f32);
     attended.push_back(
-        {part_of_keys.out.to(Device::cpu), part_of_keys.log_sum_exp.to(Device::cpu)});
+        ops::self_attention_codes(codes, heads, pack).to(Device::cpu).to(DType::f32));
   }
-  const double apart_by = std::max(apart(attended[1].out, attended[0].out),
-                                   apart(attended[1].log_sum_exp, attended[0].log_sum_exp));
-  checker.check("a part of attention in FP8: " + std::to_string(apart_by), apart_by < 1e-4);
+  // By cuDNN; without it in bf16, where neither weights nor results are rounded to FP8.
+  const double apart_by = apart(attended[1], attended[0]);
+  checker.check("attention in FP8: " + std::to_string(apart_by), apart_by < 0.06);
   for (std::size_t i = 0; i < made[0].size(); ++i)
     checker.check("parts in FP8: " + std::to_string(i),
                   std::memcmp(made[0][i].raw(), made[1][i].raw(), made[0][i].bytes()) == 0);

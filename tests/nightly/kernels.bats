@@ -57,7 +57,7 @@ need_tools() {
   done
   # And Blackwell's assembler takes those with instructions of tensor cores, if this nvcc has it.
   "$nvcc" --list-gpu-code | grep -qx sm_100 || skip "this nvcc knows no Blackwell"
-  for name in attention_forward attention_backward attention_fp8 conv_tensor quantize; do
+  for name in attention_forward attention_backward conv_tensor quantize; do
     run ! grep -q 'trap;' $name.cu.*.ptx
     "${nvcc%/*}/ptxas" -arch=sm_100 $name.cu.*.ptx -o $name.cubin
     "$tools/nvdisasm" -c $name.cubin >$name.sass

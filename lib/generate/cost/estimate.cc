@@ -35,7 +35,7 @@ double encoder_bytes(double frames, double pixels) {
 }  // namespace
 
 ClipEstimate::ClipEstimate(const GenerateJob& job, const models::OpenedModel& opened)
-    : job_(job), fp8_(job.fp8), facts_(opened.facts()) {
+    : job_(job), facts_(opened.facts()) {
   own_sampling_ = SampleOptions::of(facts_.sampling, "'" + job.model + "'");
   network_ = read_network(job, opened);
   const bool f32 = job.device == Device::cpu && !job.fp8.any();
@@ -182,8 +182,8 @@ ModelPart ClipEstimate::network_part(const models::Gpu* gpu) const {
     sample.position_step =
         position_steps({size.frames, size.height, size.width},
                        {known.frames, known.height, known.width}, network_.dit->patch_size);
-    SharedPassWork work{*network_.dit, network_.adapters, sample,       clip_.samples, compute_,
-                        fp8_,          job_.device,       job_.quantize};
+    SharedPassWork work{*network_.dit, network_.adapters, sample,      clip_.samples,
+                        compute_,      job_.fp8,          job_.device, job_.quantize};
     SharedPass pass = shared_pass(work, parallel_, gpu);
     // On a GPU they wait on the host, but for shards.
     if (job_.quantize && (job_.device == Device::cpu || parallel_.shards_state())) {

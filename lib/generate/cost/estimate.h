@@ -50,8 +50,6 @@ class ClipEstimate {
   /// Sets how ranks share the clip from now on; at first as the job says. Throws Error{usage} if
   /// they cannot share it so.
   void share(const dist::Layout& parallel, int per_node);
-  /// Sets which of the job's FP8 parts are used from now on; at first all.
-  void set_fp8(models::Fp8Parts parts) { fp8_ = parts; }
 
   /// The clip, and the latent that it is made from.
   struct Clip {
@@ -104,7 +102,6 @@ class ClipEstimate {
   void add_encoding(models::PartCost& cost) const;
 
   const GenerateJob& job_;
-  models::Fp8Parts fp8_;
   ModelFacts facts_;
   NetworkHeaders network_;
   models::TokenizerFacts tokenizer_;

@@ -8,7 +8,7 @@
 #include "generate/cost/estimate.h"
 #include "generate/ranks/choose_parallel.h"
 #include "generate/request/named_request.h"
-#include "generate/sampling/faster_fp8.h"
+#include "models/dit/fp8.h"
 #include "tensor/device.h"
 
 namespace vfm::generate {
@@ -119,7 +119,7 @@ Json generation_cost(const GenerateJob& job) {
     GenerateJob chosen = job;
     if (job.parallel.choose != 0)
       chosen.parallel = choose_parallel(job, opened, job.parallel.choose, job.parallel.choose);
-    settle_fp8(chosen, opened, comparing_rates(chosen, chosen.parallel.sharers()));
+    chosen.fp8 = models::running_in_fp8(job.fp8, job.device, true);
     return cost_json(chosen, opened);
   };
   return as_usage([&] { return models::retry_if_gone(job.model, cost); });

@@ -11,8 +11,9 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "generate/cost/estimate.h"
-#include "generate/sampling/faster_fp8.h"
 #include "models/dit/architecture.h"
+#include "models/dit/fp8.h"
+#include "models/predict.h"
 #include "tensor/device.h"
 
 namespace vfm::generate {
@@ -26,7 +27,7 @@ models::Gpu host_rates(int per_node) {
   gpu.peak = gpu.peak_f32 = 200e9;
   gpu.products = gpu.products_fp8 = gpu.convolutions = gpu.own_convolutions = 100e9;
   gpu.attention_forward = gpu.attention_backward = 50e9;
-  gpu.own_forward = gpu.own_backward = gpu.own_fp8 = 50e9;
+  gpu.own_forward = gpu.own_backward = gpu.attention_fp8 = 50e9;
   gpu.bandwidth = 10e9;
   gpu.gap = 5e-6;
   gpu.per_node = per_node;
@@ -76,6 +77,7 @@ std::vector<CostedLayout> costed_layouts(const GenerateJob& job, const models::O
                                          int ranks, int per_node) {
   GenerateJob alone = job;
   alone.parallel = {};
+  alone.fp8 = models::running_in_fp8(job.fp8, job.device, false);
   ClipEstimate estimate(alone, opened);
   if (!estimate.network().dit)
     fail_usage(
@@ -97,11 +99,14 @@ std::vector<CostedLayout> costed_layouts(const GenerateJob& job, const models::O
               return clip_layout_option(one.parallel) == clip_layout_option(estimate.parallel());
             }))
           continue;
-        const ParallelCost cost = cost_in_faster_fp8(estimate, job, gpu, text);
+        const ModelPart network = estimate.network_part(&gpu),
+                        tokenizer = estimate.tokenizer_part();
+        const std::vector<models::TimeLine> lines =
+            estimate.time(gpu, network, tokenizer, text).lines;
         CostedLayout& one = costed.emplace_back();
         one.parallel = estimate.parallel();
-        one.memory = cost.memory;
-        one.seconds = cost.seconds;
+        one.memory = estimate.memory(network, tokenizer, text).peak;
+        one.seconds = models::sum_of("", lines).seconds;
         one.fits = one.memory <= room;
       } catch (const Error& error) {  // the model cannot have it
         log_debug("--parallel auto: {}", error.what());

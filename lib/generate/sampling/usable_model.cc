@@ -11,7 +11,6 @@
 #include "generate/ranks/choose_parallel.h"
 #include "generate/request/given_files.h"
 #include "generate/request/named_request.h"
-#include "generate/sampling/faster_fp8.h"
 #include "generate/sampling/network_headers.h"
 #include "models/dit/architecture.h"
 #include "models/dit/fp8.h"
@@ -80,15 +79,13 @@ void choose_on_ranks(GenerateJob& job, const models::OpenedModel& opened, dist::
   if (!job.parallel.alone()) job.parallel.shard = shard;
 }
 
-/// Which parts of FP8 pay on these ranks. A collective.
-void settle_on_ranks(GenerateJob& job, const models::OpenedModel& opened, dist::World& world) {
+/// Leaves attention in bf16 on all ranks where the first cannot run it in FP8. A collective.
+void settle_fp8(GenerateJob& job, dist::World& world) {
   if (!job.fp8.attention) return;
   std::string name;
   on_all_ranks(world, [&] {
-    if (world.rank() > 0) return;
-    GenerateJob settled = job;
-    as_usage([&] { settle_fp8(settled, opened, comparing_rates(job, world.least_local_size())); });
-    name = models::fp8_name(settled.fp8);
+    if (world.rank() == 0)
+      name = models::fp8_name(models::running_in_fp8(job.fp8, job.device, true));
   });
   job.fp8 = models::parse_fp8(dist::broadcast(world, name));
 }
@@ -113,7 +110,7 @@ std::unique_ptr<ClipRanks> agree_on_ranks(GenerateJob& job, const models::Opened
     if (!job.parallel.alone())
       job.parallel = as_usage([&] { return check_shared(job, opened, world.least_local_size()); });
   });
-  settle_on_ranks(job, opened, world);
+  settle_fp8(job, world);
   return std::make_unique<ClipRanks>(world, job.parallel);
 }
 

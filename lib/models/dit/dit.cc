@@ -81,7 +81,7 @@ DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor
 void Dit::State::see_frames_and_pixels(DitContext& context, const NetworkPack& pack,
                                        const DitPlaces& at) const {
   context.frames = context.pixels = context.self;
-  // The scales of a sample are those of attention within it, and not within frames and pixels.
+  // Rows are brought into another order first, in bf16.
   if (fp8.attention) context.frames.fp8 = context.pixels.fp8 = nn::Fp8Attention::alone;
   const nn::TokenExchanges& all = context.exchanges;
   nn::SelfTokens &frames = context.frames, &pixels = context.pixels;

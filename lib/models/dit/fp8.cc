@@ -33,16 +33,11 @@ std::string_view fp8_name(Fp8Parts parts) {
   return parts.attention ? "attention" : "off";
 }
 
-bool attention_by_cudnn(Device device) {
-  return !ops::fp8_attention_pays(device);
-}
-
-Fp8Parts faster_in_fp8(Fp8Parts parts, Device device) {
-  if (parts.attention && attention_by_cudnn(device)) {
-    log_warning(
-        "attention stays in bf16: by published figures cuDNN's is faster than vfm's own in FP8");
-    parts.attention = false;
-  }
+Fp8Parts running_in_fp8(Fp8Parts parts, Device device, bool say) {
+  const std::string why = parts.attention ? ops::why_no_fp8_attention(device) : "";
+  if (why.empty()) return parts;
+  if (say) log_warning("attention stays in bf16: in FP8 it is cuDNN's, and {}", why);
+  parts.attention = false;
   return parts;
 }
 

@@ -21,12 +21,9 @@ Fp8Parts parse_fp8(std::string_view name);
 /// Returns the name of `parts`; "attention" for attention alone.
 std::string_view fp8_name(Fp8Parts parts);
 
-/// Returns true if cuDNN's attention in bf16 is faster on `device` than our own kernels, which
-/// compute FP8 attention and ring attention.
-bool attention_by_cudnn(Device device);
-/// Returns `parts` without those that FP8 makes slower on `device`, and logs a warning for them.
-/// For ring attention see generate/sampling/faster_fp8.h.
-Fp8Parts faster_in_fp8(Fp8Parts parts, Device device);
+/// Returns `parts` without attention if that would not run in FP8 on `device`
+/// (ops::why_no_fp8_attention()). With `say` it logs a warning then.
+Fp8Parts running_in_fp8(Fp8Parts parts, Device device, bool say);
 
 /// Throws Error{usage} naming why the model cannot compute `parts` in FP8: its architecture, or
 /// matrix sizes that are not multiples of 16; for attention, a head dim other than 64 or 128, or a

@@ -39,9 +39,6 @@ struct AttentionArgs {
   const std::int64_t* key_starts = nullptr;    // [samples + 1]
   const void *q = nullptr, *k = nullptr, *v = nullptr;
   std::int64_t q_stride = 0, kv_stride = 0;
-  // Only for attention_fp8_forward: bits of the largest |q|, |k| and |v|, [samples, H + 2 G], from
-  // which the scales follow. Null: use the largest of this call's q, k and v.
-  const std::uint32_t* largest = nullptr;
   bool wide = false;                     // forward only: `out` is f32, whatever `type` is
   const AttentionItem* items = nullptr;  // forward only; begin is a multiple of kQueryBlock
   std::int64_t item_count = 0;

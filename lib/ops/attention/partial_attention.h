@@ -21,7 +21,7 @@ namespace vfm::ops {
 /// Attention over a part of the keys, by our own kernels. For a sample without keys in the part
 /// both tensors are zero, which AttentionSum ignores.
 struct PartOfAttention {
-  Tensor out;          ///< [S, H K] f32, or the dtype given to attend_part_fp8()
+  Tensor out;          ///< [S, H K] f32
   Tensor log_sum_exp;  ///< [H, S] f32
 };
 /// q [S, H K] and kv [L, 2 G K] are as in cross_attention. `pack` has the key lengths of the part

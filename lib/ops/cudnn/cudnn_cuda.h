@@ -37,16 +37,18 @@ struct ResultPart {
 /// samples ...".
 struct CudnnTrust {
   bool refused = false;
+  const char* instead = "on our own kernels";  ///< how a refused shape runs, for the message
   bool put_off = false;  ///< the warning for a comparison that was put off was logged
 
   /// Makes our own kernels run this shape from now on. Logs a warning.
   void refuse(const std::string& what, const std::string& why);
   /// Compares cuDNN's result (first of each pair) with ours (second). Returns true if they differ
-  /// only by rounding: |tried - own| <= 2 % of |own|, Euclidean norms. Otherwise refuses the shape.
+  /// only by rounding: |tried - own| <= `tolerance` |own|, Euclidean norms. Otherwise refuses the
+  /// shape.
   /// Sets `checked` unless all of ours are zero, which proves nothing. If one of ours is not
   /// finite, returns false without a decision and warns once.
   bool agree(bool& checked, const std::string& what,
-             const std::vector<std::pair<ResultPart, ResultPart>>& pairs);
+             const std::vector<std::pair<ResultPart, ResultPart>>& pairs, double tolerance = 2e-2);
 };
 
 }  // namespace vfm::ops

@@ -25,6 +25,8 @@ cudnnDataType_t type_of(Type type) {
       return CUDNN_DATA_FLOAT;
     case Type::bf16:
       return CUDNN_DATA_BFLOAT16;
+    case Type::f8e4m3:
+      return CUDNN_DATA_FP8_E4M3;
     case Type::i32:
       return CUDNN_DATA_INT32;
     case Type::i64:
@@ -106,7 +108,8 @@ class Lowering {
     if (o.op == Op::reshape) return reshape(o);
     if (o.op == Op::convolution || o.op == Op::convolution_back) return convolution(o);
     // Over dimensions that become one, or over heads that share a key head.
-    if (o.op == Op::sum || o.op == Op::largest) return reduction(o);
+    if (o.op == Op::sum || o.op == Op::largest || o.op == Op::largest_magnitude)
+      return reduction(o);
     return pointwise(o);
   }
 
@@ -182,8 +185,9 @@ class Lowering {
   }
 
   Descriptor reduction(const Operation& o) const {
-    const cudnnReduceTensorOp_t mode =
-        o.op == Op::sum ? CUDNN_REDUCE_TENSOR_ADD : CUDNN_REDUCE_TENSOR_MAX;
+    const cudnnReduceTensorOp_t mode = o.op == Op::sum       ? CUDNN_REDUCE_TENSOR_ADD
+                                       : o.op == Op::largest ? CUDNN_REDUCE_TENSOR_MAX
+                                                             : CUDNN_REDUCE_TENSOR_AMAX;
     const Descriptor what = create(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
     set(what, CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT);
     set(what, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &mode);

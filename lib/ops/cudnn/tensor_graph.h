@@ -15,7 +15,7 @@
 
 namespace vfm::ops::graph {
 
-enum class Type { f32, bf16, i32, i64, boolean };
+enum class Type { f32, bf16, f8e4m3, i32, i64, boolean };
 
 /// Dimensions, and strides in elements.
 struct Layout {
@@ -69,9 +69,10 @@ enum class Op {
   position,  ///< index of an element along `axis`
   sum,       ///< here and below: over the dimensions in which `out` is smaller; heads in groups
   largest,
-  reshape,           ///< the same elements in the layout of `out`, here transposed
-  convolution,       ///< of images a with weights b [out, in, height, width] (cross-correlation)
-  convolution_back,  ///< gradient of the images, from a, the gradient of the result
+  largest_magnitude,  ///< of |a|
+  reshape,            ///< the same elements in the layout of `out`, here transposed
+  convolution,        ///< of images a with weights b [out, in, height, width] (cross-correlation)
+  convolution_back,   ///< gradient of the images, from a, the gradient of the result
 };
 
 /// Strides of a convolution along height and width, and the zeros around the image.

@@ -211,7 +211,7 @@ void set_rates(models::Gpu& gpu, const KernelTimes& times) {
   gpu.products = gpu.products_fp8 = bf16.mean;
   gpu.peak = bf16.best;
   gpu.peak_f32 = flops(WorkKind::products, DType::f32).best;
-  gpu.attention_forward = gpu.own_forward = gpu.own_fp8 =
+  gpu.attention_forward = gpu.own_forward = gpu.attention_fp8 =
       flops(WorkKind::attention, DType::bf16, Pass::forward).mean;
   // Five products are done, and four are counted.
   gpu.attention_backward = gpu.own_backward =

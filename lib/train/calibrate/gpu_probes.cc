@@ -207,7 +207,8 @@ std::vector<GpuProbe> gpu_probes(int part) {
         add(std::string(own ? "our own attention" : "attention") + (back ? ", and back," : "") + of,
             rate, [=](Device d) { return attention(sample, body, back, d); });
       }
-    add("attention in FP8" + of, &Gpu::own_fp8, [=](Device d) { return fp8_attention(sample, d); });
+    add("attention in FP8" + of, &Gpu::attention_fp8,
+        [=](Device d) { return fp8_attention(sample, d); });
   }
   for (const bool back : {false, true})
     for (const std::int64_t channels : {128, 256})

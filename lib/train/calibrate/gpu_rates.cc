@@ -83,7 +83,7 @@ void tell_rates(Gpu& gpu, const std::vector<ProbeTime>& times) {
   tell(gpu, &Gpu::own_backward, times);
   if (!tell(gpu, &Gpu::attention_forward, times)) gpu.attention_forward = gpu.own_forward;
   if (!tell(gpu, &Gpu::attention_backward, times)) gpu.attention_backward = gpu.own_backward;
-  if (!tell(gpu, &Gpu::own_fp8, times)) gpu.own_fp8 = gpu.own_forward;
+  if (!tell(gpu, &Gpu::attention_fp8, times)) gpu.attention_fp8 = gpu.own_forward;
   tell(gpu, &Gpu::convolutions, times);
   if (!tell(gpu, &Gpu::own_convolutions, times)) gpu.own_convolutions = gpu.convolutions;
   tell(gpu, &Gpu::host_link, times);
@@ -91,7 +91,7 @@ void tell_rates(Gpu& gpu, const std::vector<ProbeTime>& times) {
   if (!known)
     for (const double rate : {gpu.peak_f32, gpu.products, gpu.products_fp8 / 2, gpu.own_forward,
                               gpu.own_backward, gpu.attention_forward, gpu.attention_backward,
-                              gpu.own_fp8 / 2, gpu.convolutions, gpu.own_convolutions})
+                              gpu.attention_fp8 / 2, gpu.convolutions, gpu.own_convolutions})
       gpu.peak = std::max(gpu.peak, rate);
 }
 

@@ -1,14 +1,18 @@
-// In place of lib/ops/attention/attention_cudnn_cuda.cc: attention in plain double, in the memory
-// that the emulation has for that of the GPU. log_sum_exp is [S, H], as cuDNN's.
+// In place of lib/ops/attention/attention_cudnn_cuda.cc and attention_fp8_cudnn_cuda.cc: attention
+// in plain double, in the memory that the emulation has for that of the GPU. log_sum_exp is [S, H],
+// as cuDNN's. In FP8 it rounds as lib/ops/attention/attention_fp8_graph.h says that cuDNN does.
 // SPDX-License-Identifier: Apache-2.0
 #include "cudnn_emulated.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "base/error.h"
+#include "base/float8.h"
 #include "base/half.h"
 #include "ops/attention/attention_cudnn_cuda.h"
+#include "ops/attention/attention_fp8_cudnn_cuda.h"
 #include "ops/conv/conv2d_cudnn_cuda.h"
 #include "ops/cudnn/cudnn_cuda.h"
 
@@ -129,6 +133,68 @@ void attention_backward_cudnn(const AttentionArgs& a, CudnnPack&) {
   store(a.dq, dq, width, a.q_stride, 1);
   store(a.dk, dk, key_width, a.kv_stride, state.dk_factor);
   store(a.dv, dv, key_width, a.kv_stride, 1);
+}
+
+std::string why_no_cudnn_fp8() {
+  const test::EmulatedCudnn& state = test::emulated_cudnn();
+  return state.missing.empty() ? state.fp8_missing : state.missing;
+}
+
+bool cudnn_fp8_writes_bf16() {
+  return test::emulated_cudnn().fp8_bf16;
+}
+
+void attention_fp8_cudnn(const Fp8CudnnCall& call) {
+  test::EmulatedCudnn& state = test::emulated_cudnn();
+  ++state.fp8_calls;
+  if (state.fp8_fails) fail("cuDNN has no engine for this graph");
+  const Fp8AttentionShape& s = call.shape;
+  if (s.keys == 0) fail("Hopper's kernel would never end");
+  const auto code = [](const void* from, std::int64_t at) {
+    return double{f8e4m3_to_float(static_cast<const std::uint8_t*>(from)[at])};
+  };
+  const double factor = double{call.scales[0]} * call.scales[1] / std::sqrt(s.head_dim);
+  for (std::int64_t row = 0; row < s.samples * s.queries; ++row)
+    for (int head = 0; head < s.heads; ++head) {
+      const std::int64_t first = row / s.queries * s.keys, q = row * s.q_stride + head * s.head_dim,
+                         column = std::int64_t{head / (s.heads / s.key_heads)} * s.head_dim;
+      double top = -HUGE_VAL, total = 0;
+      std::vector<double> scores, sums(static_cast<std::size_t>(s.head_dim), 0.);
+      for (std::int64_t key = 0; key < s.keys; ++key) {
+        scores.push_back(0);
+        for (int d = 0; d < s.head_dim; ++d)
+          scores.back() +=
+              code(call.q, q + d) * code(call.k, (first + key) * s.kv_stride + column + d) * factor;
+      }
+      for (std::int64_t begin = 0; begin < s.keys; begin += kFp8KeyBlock) {
+        const std::int64_t end = std::min(begin + kFp8KeyBlock, s.keys);
+        const double most = std::max(
+                         top, *std::max_element(scores.begin() + begin, scores.begin() + end)),
+                     before = std::exp(top - most);
+        top = most, total *= before;
+        for (double& sum : sums)
+          sum *= before;
+        for (std::int64_t key = begin; key < end; ++key) {
+          const double weight = std::exp(scores[static_cast<std::size_t>(key)] - top);
+          const double rounded = f8e4m3_to_float(
+              float_to_f8e4m3(static_cast<float>(weight * double{kFp8WeightScale})));
+          total += weight;
+          for (int d = 0; d < s.head_dim; ++d)
+            sums[static_cast<std::size_t>(d)] +=
+                rounded * code(call.v, (first + key) * s.kv_stride + column + d);
+        }
+      }
+      for (int d = 0; d < s.head_dim; ++d) {
+        const double of_codes = sums[static_cast<std::size_t>(d)] / kFp8WeightScale / total,
+                     value = state.fp8_factor * of_codes * call.scales[2];
+        const std::int64_t at = (row * s.heads + head) * s.head_dim + d;
+        if (s.wide)
+          write(call.out, at, value);
+        else
+          static_cast<std::uint8_t*>(call.out)[at] =
+              float_to_f8e4m3(static_cast<float>(value * call.scales[3]));
+      }
+    }
 }
 
 // Of one image after the other, in double: weights are [out, taps, in].

@@ -13,6 +13,11 @@ struct EmulatedCudnn {
   bool empty_samples = true;                           ///< cudnn_takes_empty_samples()
   float out_factor = 1, dk_factor = 1;                 ///< of its results; 1 is right
   int forward_calls = 0, backward_calls = 0;
+  std::string fp8_missing;  ///< why_no_cudnn_fp8()
+  bool fp8_fails = false;   ///< throws an Error
+  bool fp8_bf16 = false;    ///< cudnn_fp8_writes_bf16()
+  float fp8_factor = 1;     ///< of its result; 1 is right
+  int fp8_calls = 0;
   bool convolution_fails = false;
   float convolution_factor = 1;
   int convolutions = 0;

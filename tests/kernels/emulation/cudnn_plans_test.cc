@@ -1,10 +1,11 @@
 // Engines of cuDNN for the graphs of attention and convolutions, on a machine without a GPU: cuDNN
-// chooses an engine for the H200 that is described to it, makes its kernels, and tells what scratch
-// they need. Only the driver is emulated (driver.cc), so nothing runs.
+// chooses an engine for the H200 (or B200) that is described to it, makes its kernels, and tells
+// what scratch they need. Only the driver is emulated (driver.cc), so nothing runs.
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
 #include "driver.h"
+#include "ops/attention/attention_fp8_graph.h"
 #include "ops/attention/attention_graph.h"
 #include "ops/attention/attention_shape.h"
 #include "ops/conv/conv_graph.h"
@@ -25,6 +26,33 @@ constexpr const char* kH200 = R"({
   "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048,
   "l2CacheSize": 62914560, "smClockRateKHz": 1980000, "memClockRateKHz": 3201000,
   "supportCoopLaunch": 1, "isTccDriver": 0, "pciDeviceId": 0})";
+
+// A B200 differs in these, as far as engines ask.
+std::string b200() {
+  std::string text = kH200;
+  for (const auto& [of_h200, of_b200] :
+       {std::pair{"H200", "B200"}, std::pair{"\"deviceVer\": 900", "\"deviceVer\": 1000"},
+        std::pair{"\"multiProcessorCount\": 132", "\"multiProcessorCount\": 148"}})
+    text.replace(text.find(of_h200), std::string_view(of_h200).size(), of_b200);
+  return text;
+}
+
+// In FP8: one kernel, that of `kernel`, and little scratch.
+void check_fp8(const Fp8AttentionShape& shape, std::string_view gpu, const char* kernel) {
+  INFO(text_of(shape));
+  test::loaded_kernels();
+  const CudnnPlan plan(attention_fp8_graph(shape), gpu);
+  const std::vector<std::string> kernels = test::loaded_kernels();
+  REQUIRE(kernels.size() == 1);
+  CHECK_THAT(kernels[0], Catch::Contains(kernel));
+  CHECK(plan.workspace() < (1 << 20));
+}
+
+Fp8AttentionShape self_fp8(std::int64_t samples, std::int64_t rows, int heads, int key_heads,
+                           int head_dim, bool wide = false) {
+  const std::int64_t width = std::int64_t{heads + 2 * key_heads} * head_dim;
+  return {samples, rows, rows, heads, key_heads, head_dim, width, width, wide};
+}
 
 // Both directions: an engine, kernels made for Hopper, and no scratch that grows with the square of
 // the rows.
@@ -65,6 +93,24 @@ TEST_CASE("cuDNN has engines for self-attention on an H200") {
 TEST_CASE("cuDNN has engines for cross-attention on an H200") {
   check({4, 8192, 512, 32, 32, 128, 4096, 8192, false});
   check({16, 256, 1024, 8, 4, 64, 512, 512, false});
+}
+
+TEST_CASE("cuDNN has engines for attention in FP8 on an H200 and on a B200") {
+  constexpr const char *kHopper = "sdpa_sm90_flash_fprop_wgmma_f8",
+                       *kBlackwell = "sdpa_sm100_flash_fprop_f8";
+  // The clip of the 7B with its two halves of guidance; one of 8 ranks that deal heads; frames of
+  // any length; keys that ranks gathered; shared key heads.
+  check_fp8(self_fp8(2, 56320, 32, 32, 128), kH200, kHopper);
+  check_fp8(self_fp8(1, 56320, 4, 4, 128), kH200, kHopper);
+  check_fp8(self_fp8(16, 3601, 16, 16, 64), kH200, kHopper);
+  check_fp8({1, 7040, 56320, 32, 8, 128, 4096, 2048, false}, kH200, kHopper);
+  check_fp8(self_fp8(2, 56320, 32, 32, 128, true), b200(), kBlackwell);
+  check_fp8(self_fp8(16, 3601, 16, 16, 64, true), b200(), kBlackwell);
+  // What it refuses, and then runs in bf16: a result in bf16 on Hopper, and a single token.
+  CHECK_THROWS_WITH(CudnnPlan(attention_fp8_graph(self_fp8(1, 8192, 32, 32, 128, true)), kH200),
+                    Catch::StartsWith("cuDNN has no engine for this graph"));
+  CHECK_THROWS_WITH(CudnnPlan(attention_fp8_graph(self_fp8(1, 1, 32, 32, 128)), kH200),
+                    Catch::StartsWith("cuDNN has no engine for this graph"));
 }
 
 TEST_CASE("cuDNN has engines for a tokenizer's convolutions on an H200") {

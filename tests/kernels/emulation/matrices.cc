@@ -7,7 +7,6 @@
 
 #include "emulation.h"
 #include "guard.h"
-#include "lib/base/float8.h"
 #include "watch.h"
 
 namespace vfm::emulation {
@@ -42,38 +41,8 @@ float bf16(unsigned word, int half) {
   std::memcpy(&value, &bits, sizeof value);
   return value;
 }
-float e4m3(unsigned word, int byte) {
-  return f8e4m3_to_float(static_cast<std::uint8_t>(word >> 8 * byte));
-}
 
-// c + a b, of rows of 8 kWide elements; what a lane holds is told in kernels/ptx/.
-template <int kWide, class Element>
-Sums multiply(Sums c, Words a, unsigned b0, unsigned b1, Element element) {
-  // Each lane makes numbers of what it gives: a's four words, then b's two.
-  float mine[6 * kWide];
-  const unsigned words[6] = {a.w[0], a.w[1], a.w[2], a.w[3], b0, b1};
-  for (int word = 0; word < 6; ++word)
-    for (int i = 0; i < kWide; ++i)
-      mine[word * kWide + i] = element(words[word], i);
-  publish(mine, sizeof mine);
-  const int lane = static_cast<int>(running_thread() % kWarp), group = lane / 4, t = lane % 4;
-  for (int half = 0; half < 2; ++half)  // of the rows
-    for (int part = 0; part < 4; ++part) {
-      const float* const left = static_cast<const float*>(published(group * 4 + part));
-      const float* const b = static_cast<const float*>(published(2 * t * 4 + part));
-      const float* const next_b = static_cast<const float*>(published((2 * t + 1) * 4 + part));
-      const float *const upper = left + 2 * half * kWide, *const lower = upper + kWide;
-      for (int i = 0; i < kWide; ++i) {
-        const int at = (4 + half) * kWide + i;
-        c.v[0] += upper[i] * b[at];
-        c.v[1] += upper[i] * next_b[at];
-        c.v[2] += lower[i] * b[at];
-        c.v[3] += lower[i] * next_b[at];
-      }
-    }
-  wait_for_warp();
-  return c;
-}
+constexpr int kWide = 2;  // elements of a word
 
 struct Copy {
   SharedAddress to;
@@ -121,12 +90,32 @@ Words load_transposed(SharedAddress row) {
   return to;
 }
 
+// c + a b, of rows of 16 elements; what a lane holds is told in kernels/ptx/.
 Sums multiply_add(Sums c, Words a, unsigned b0, unsigned b1) {
-  return multiply<2>(c, a, b0, b1, bf16);
-}
-
-Sums multiply_add_e4m3(Sums c, Words a, unsigned b0, unsigned b1) {
-  return multiply<4>(c, a, b0, b1, e4m3);
+  // Each lane makes numbers of what it gives: a's four words, then b's two.
+  float mine[6 * kWide];
+  const unsigned words[6] = {a.w[0], a.w[1], a.w[2], a.w[3], b0, b1};
+  for (int word = 0; word < 6; ++word)
+    for (int i = 0; i < kWide; ++i)
+      mine[word * kWide + i] = bf16(words[word], i);
+  publish(mine, sizeof mine);
+  const int lane = static_cast<int>(running_thread() % kWarp), group = lane / 4, t = lane % 4;
+  for (int half = 0; half < 2; ++half)  // of the rows
+    for (int part = 0; part < 4; ++part) {
+      const float* const left = static_cast<const float*>(published(group * 4 + part));
+      const float* const b = static_cast<const float*>(published(2 * t * 4 + part));
+      const float* const next_b = static_cast<const float*>(published((2 * t + 1) * 4 + part));
+      const float *const upper = left + 2 * half * kWide, *const lower = upper + kWide;
+      for (int i = 0; i < kWide; ++i) {
+        const int at = (4 + half) * kWide + i;
+        c.v[0] += upper[i] * b[at];
+        c.v[1] += upper[i] * next_b[at];
+        c.v[2] += lower[i] * b[at];
+        c.v[3] += lower[i] * next_b[at];
+      }
+    }
+  wait_for_warp();
+  return c;
 }
 
 void copy_begins(SharedAddress to, const void* from, bool valid, unsigned bytes) {

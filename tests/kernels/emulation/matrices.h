@@ -1,4 +1,4 @@
-// What ptx/mma.cuh and ptx/fp8.cuh are made of in the emulation. A kernel's headers call it with
+// What ptx/mma.cuh is made of in the emulation. A kernel's headers call it with
 // the place in the kernel; this is compiled as fast code that nobody watches.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,7 +21,6 @@ SharedAddress shared_address(const void* pointer);
 Words load_matrices(SharedAddress row);
 Words load_transposed(SharedAddress row);
 Sums multiply_add(Sums c, Words a, unsigned b0, unsigned b1);
-Sums multiply_add_e4m3(Sums c, Words a, unsigned b0, unsigned b1);
 
 /// A copy happens when it is waited for, so that a kernel that reads too early finds old bytes.
 void copy_begins(SharedAddress to, const void* from, bool valid, unsigned bytes);

@@ -193,7 +193,8 @@ TEST_CASE("bytes of a ring with even parts are those of the formula") {
   }
 }
 
-TEST_CASE("a ring in FP8 gives the attention in FP8 of one rank, and sends a byte an element") {
+TEST_CASE(
+    "a ring in FP8 attends in bf16 over the heads that one rank rounds, and sends a byte each") {
   for (const Case& c : {Case{{{8}, {8}}, 2, 2, 64, DType::bf16},
                         Case{{{9, 0, 4}, {8, 1, 5}}, 2, 1, 64, DType::bf16},
                         Case{{{6, 1, 0}, {6, 0, 70}, {5, 0, 1}}, 4, 2, 128, DType::bf16},
@@ -201,8 +202,13 @@ TEST_CASE("a ring in FP8 gives the attention in FP8 of one rank, and sends a byt
     INFO(c.ranks() << " ranks");
     const Tensor all = queries_keys_values(c);
     ops::Tape silent(false);
-    const Tensor expected = ops::self_attention_fp8(
-        silent, all, {c.lengths(), c.lengths(), c.heads, c.key_heads, c.head_dim, false});
+    const ops::AttentionPack pack{c.lengths(), c.lengths(), c.heads,
+                                  c.key_heads, c.head_dim,  false};
+    const ops::HeadKinds kinds{c.heads, c.key_heads, c.key_heads, c.head_dim};
+    const Tensor largest = ops::largest_of_kinds(all, kinds);
+    const Tensor restored =
+        ops::restore_heads(ops::quantize_heads(all, kinds, largest), kinds, largest);
+    const Tensor expected = ops::self_attention(silent, restored, pack);
     Outcome found;
     found.out = Tensor({all.size(0), c.width()});
     found.forward.resize(c.rows.size());
@@ -210,18 +216,15 @@ TEST_CASE("a ring in FP8 gives the attention in FP8 of one rank, and sends a byt
     dist::thread_worlds(c.ranks(), [&](dist::World& world) {
       const RingOfAll all_ranks(world, c);
       const auto rank = static_cast<std::size_t>(world.rank());
-      nn::HeadExchange exchange;
-      exchange.all = all_ranks.group.get(), exchange.own = c.rows[rank],
-      exchange.head_dim = c.head_dim;
-      const nn::LowHeads low = nn::round_heads(part_of(all, c.places(rank)), exchange);
+      const nn::LowHeads low =
+          nn::round_heads(part_of(all, c.places(rank)), pack, all_ranks.group.get());
       world.traffic().reset();
       const Tensor out = nn::ring_attention_fp8(low, all_ranks.ring);
       const std::lock_guard lock(mutex);
       found.forward[rank] = world.traffic().of("cp");
       put(out, c.places(rank), found.out);
     });
-    // Each weight is rounded alike, in whichever part it is: sums in another order now and then
-    // decide a rounding to bf16.
+    // Sums in another order now and then decide a rounding to bf16.
     const Tensor wanted = expected.to(DType::f32);
     std::int64_t other = 0;
     for (std::int64_t i = 0; i < wanted.elements(); ++i) {

@@ -7,8 +7,12 @@
 #include <cmath>
 #include <map>
 
+#include "base/float8.h"
 #include "ops/attention/attention.h"
+#include "ops/attention/attention_fp8_graph.h"
+#include "ops/attention/attention_fp8_kernels.h"
 #include "ops/check.h"
+#include "ops/matmul/fp8_scale.h"
 
 using namespace vfm;
 using namespace vfm::ops;
@@ -85,6 +89,8 @@ class Interpreter {
     return p == nullptr ? 0 : *p;
   }
   void put(Edge e, const At& i, double value) {
+    if (graph_.at(e).type == Type::f8e4m3)
+      value = f8e4m3_to_float(float_to_f8e4m3(static_cast<float>(value)));
     if (double* p = place(e, i)) *p = value;
   }
   std::int64_t length(Edge e, std::int64_t sample, std::int64_t whole) {
@@ -109,15 +115,17 @@ class Interpreter {
 
   void reduce(const Operation& o) {
     const Layout &from = layout(o.a), &to = layout(o.out);
-    const std::int64_t heads = from.dims[1] / to.dims[1];
-    const std::int64_t columns = from.dims[3] / to.dims[3];
+    At times{};
+    for (std::size_t d = 0; d < 4; ++d)
+      times[d] = from.dims[d] / to.dims[d];
     each(to, [&](const At& i) {
       double result = o.op == Op::sum ? 0 : -HUGE_VAL;
-      for (std::int64_t h = 0; h < heads; ++h)
-        for (std::int64_t c = 0; c < columns; ++c) {
-          const double x = get(o.a, {i[0], i[1] * heads + h, i[2], i[3] * columns + c});
-          result = o.op == Op::sum ? result + x : std::max(result, x);
-        }
+      each({times, {}}, [&](const At& j) {
+        double x = get(o.a, {i[0] * times[0] + j[0], i[1] * times[1] + j[1], i[2] * times[2] + j[2],
+                             i[3] * times[3] + j[3]});
+        if (o.op == Op::largest_magnitude) x = std::abs(x);
+        result = o.op == Op::sum ? result + x : std::max(result, x);
+      });
       put(o.out, i, result);
     });
   }
@@ -156,7 +164,7 @@ class Interpreter {
 
   void run(const Operation& o) {
     if (o.op == Op::matmul) return matmul(o);
-    if (o.op == Op::sum || o.op == Op::largest) return reduce(o);
+    if (o.op == Op::sum || o.op == Op::largest || o.op == Op::largest_magnitude) return reduce(o);
     each(layout(o.out), [&](const At& i) {
       put(o.out, i, o.op == Op::reshape ? get(o.a, source(o, i)) : pointwise(o, i));
     });
@@ -284,4 +292,48 @@ TEST_CASE("the graphs for cuDNN compute attention and its gradients", "[long]") 
 TEST_CASE("the graphs for cuDNN compute a pack that is cut into parts", "[long]") {
   compare({{4, 5, 8, 1, 2, 3, 7}, {4, 5, 8, 1, 2, 3, 7}, 2, 1, 4, true}, true, false);
   compare({{9, 2, 6}, {12, 1, 10}, 1, 1, 4, false}, false, false);
+}
+
+// Its weights are divided before they are rounded, as a graph tells it; kernels divide afterwards.
+TEST_CASE(
+    "the graph of attention in FP8 computes it, with scales and the largest of what it makes") {
+  AttentionPack pack;
+  pack.query_lengths = pack.key_lengths = {40, 40};
+  pack.heads = 4, pack.key_heads = 2, pack.head_dim = 64;
+  const HeadKinds kinds{4, 2, 2, 64};
+  const Tensor qkv = noise_tensor({80, 512}, 1, DType::bf16);
+  const Tensor largest = largest_of_kinds(qkv, kinds), codes = quantize_heads(qkv, kinds, largest);
+  const Tensor expected = self_attention_codes(codes, largest, pack).to(DType::f32);
+  Numbers values;
+  for (std::int64_t i = 0; i < codes.elements(); ++i)
+    values.push_back(f8e4m3_to_float(codes.data<std::uint8_t>()[i]));
+  const auto scale = [&](int kind) {
+    return Numbers{fp8_scale(largest.data<std::uint32_t>()[kind]).scale};
+  };
+  for (const bool wide : {false, true}) {
+    std::map<std::int64_t, Numbers> memory{{kCodesQ, values},
+                                           {kCodesK, {values.begin() + 256, values.end()}},
+                                           {kCodesV, {values.begin() + 384, values.end()}},
+                                           {kFp8Out, Numbers(80 * 256, 7e7)},
+                                           {kDescaleQ, scale(0)},
+                                           {kDescaleK, scale(1)},
+                                           {kDescaleV, scale(2)},
+                                           {kScaleOut, {1 / scale(2)[0]}},
+                                           {kLargestWeight, {7e7}},
+                                           {kLargestOut, {7e7}}};
+    Interpreter(attention_fp8_graph({2, 40, 40, 4, 2, 64, 512, 512, wide}), memory);
+    double difference = 0, size = 0, most = 0;
+    for (std::size_t i = 0; i < memory[kFp8Out].size(); ++i) {
+      const double got = memory[kFp8Out][i] * (wide ? 1 : scale(2)[0]);
+      difference += std::pow(got - expected.floats()[i], 2);
+      size += std::pow(expected.floats()[i], 2);
+      most = std::max(most, std::abs(got));
+    }
+    const double error = std::sqrt(difference / size);
+    INFO(error);
+    CHECK(error < 0.05);
+    CHECK(memory[kLargestOut][0] == Approx(most).epsilon(0.07));
+    CHECK(memory[kLargestWeight][0] > 1. / 40);
+    CHECK(memory[kLargestWeight][0] <= 1);
+  }
 }

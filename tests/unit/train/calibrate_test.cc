@@ -155,7 +155,7 @@ TEST_CASE("a GPU's rates are told from the times of its probes: those that made 
        {&models::Gpu::bandwidth, &models::Gpu::products, &models::Gpu::peak_f32,
         &models::Gpu::products_fp8, &models::Gpu::attention_forward,
         &models::Gpu::attention_backward, &models::Gpu::own_forward, &models::Gpu::own_backward,
-        &models::Gpu::own_fp8, &models::Gpu::convolutions, &models::Gpu::own_convolutions,
+        &models::Gpu::attention_fp8, &models::Gpu::convolutions, &models::Gpu::own_convolutions,
         &models::Gpu::host_link, &models::Gpu::peak})
     CHECK(told.*rate == Approx(truth.*rate).epsilon(1e-3));
   for (const ProbeTime& one : times)
@@ -177,7 +177,8 @@ TEST_CASE("what a GPU does not have is like what comes nearest, and noise makes 
   std::vector<ProbeTime> times;
   double sign = 1;
   for (const GpuProbe& probe : gpu_probes()) {
-    if (probe.rate == &models::Gpu::products_fp8 || probe.rate == &models::Gpu::own_fp8) continue;
+    if (probe.rate == &models::Gpu::products_fp8 || probe.rate == &models::Gpu::attention_fp8)
+      continue;
     const ProbeWork work = work_of(probe);
     times.push_back({probe.rate, work, predicted_seconds(truth, work) * (1 + 0.02 * sign)});
     sign = -sign;
@@ -187,7 +188,7 @@ TEST_CASE("what a GPU does not have is like what comes nearest, and noise makes 
   CHECK(told.products == Approx(truth.products).epsilon(0.03));
   CHECK(told.peak == Approx(told.products).epsilon(0.05));
   CHECK(told.products_fp8 == told.products);
-  CHECK(told.own_fp8 == told.own_forward);
+  CHECK(told.attention_fp8 == told.own_forward);
   CHECK(told.gap >= 0);
   CHECK(told.bandwidth == Approx(truth.bandwidth).epsilon(0.1));
   CHECK_THROWS_WITH(tell_rates(told, {}), "the rate of a GPU's memory was not measured");
