@@ -30,7 +30,12 @@ void ShardChoices::add_size(vfm::cli::Options& options) {
                              "write shards up to this size")
       .shown("500MB")
       .everyday()
-      .manual("Maximum size of a shard, such as _500MB_ or _2GiB_.");
+      .manual("Maximum size of a shard before it is compressed, such as _500MB_ or _2GiB_.");
+  options.add("--compress", compress_, "none|zstd", "write shards as they are, or as .tar.zst")
+      .one_of({"none", "zstd"})
+      .manual(
+          "*zstd* writes shards _X.tar.zst_, for archives and copies. Programs of vfm read them as "
+          "they read other shards. See COMPRESSED SHARDS in *vfm-shard*(5).");
 }
 
 void ShardChoices::explain(vfm::cli::Options& options) {
@@ -54,6 +59,7 @@ void ShardChoices::check() {
   options_.edges.aspect = vfm::curate::parse_edges(aspect_, "--aspect-edges");
   options_.edges.seconds = vfm::curate::parse_edges(seconds_, "--duration-edges");
   options_.seed = seed_.seed;
+  options_.compress = compress_ == "zstd";
 }
 
 void ShardChoices::add_samples(vfm::cli::Options& options) {

@@ -14,7 +14,7 @@ class ShardChoices {
   explicit ShardChoices(vfm::dataset::ShardOptions& options) : options_(options) {}
 
   void add(vfm::cli::Options& options);
-  /// Adds --shard-size.
+  /// Adds --shard-size and --compress.
   void add_size(vfm::cli::Options& options);
   /// Refers from the manual of a verb to that of vfm-shard, which has paragraphs for the options of
   /// add().
@@ -35,7 +35,7 @@ class ShardChoices {
   std::string balance_text_, split_ = kSplit;
   std::string resolution_ = "256,480,720,1080,2160", aspect_ = "0.65,0.88,1.16,1.55",
               seconds_ = "2,5,10,30";
-  std::string method_value_ = "auto";
+  std::string method_value_ = "auto", compress_ = "none";
   double threshold_value_ = 0.99;
   bool keep_near_ = false;
   vfm::cli::OptionRow *balance_ = nullptr, *threshold_ = nullptr, *method_ = nullptr,

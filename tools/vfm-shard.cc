@@ -104,6 +104,7 @@ class ShardTool : public vfm::cli::Tool {
     for (const char* name : {"--output",
                              "--force",
                              "--shard-size",
+                             "--compress",
                              "--report",
                              "--dry-run",
                              "--where",

@@ -251,8 +251,7 @@ class ClipJob {
 /// Returns the only video of the input, or an empty string if the input may have several videos.
 std::string single_video(const std::vector<std::string>& inputs) {
   if (inputs.size() != 1 || inputs[0] == "-" || inputs[0] == io::kNames) return {};
-  const std::string extension = io::extension(inputs[0]);
-  return extension == "jsonl" || extension == "ndjson" ? "" : inputs[0];
+  return io::is_manifest_name(inputs[0]) ? "" : inputs[0];
 }
 
 }  // namespace

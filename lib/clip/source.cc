@@ -108,9 +108,8 @@ bool is_animation(std::string_view head) {
 
 int decoder_threads(const std::vector<std::string>& inputs, int slots) {
   for (const std::string& input : inputs) {
-    const std::string extension = io::extension(input);
     // The length of a list is unknown. Two threads for each decoder do little harm.
-    if (input == "-" || input == io::kNames || extension == "jsonl" || extension == "ndjson")
+    if (input == "-" || input == io::kNames || io::is_manifest_name(input))
       return std::min(2, slots);
   }
   const int count = static_cast<int>(std::min<std::size_t>(inputs.size(), 1000));

@@ -297,12 +297,16 @@ void ClipSet::fetch_of_shard(std::size_t shard, std::span<SampleBytes* const> sa
   for (SampleBytes* const one : samples) {
     const std::int64_t row = clips().at(one->sample).row;
     const std::uint64_t begin = reader.offset(row), size = reader.size(row);
+    if (open->object == nullptr) {
+      one->bytes = reader.read_piece(row, 0, size);
+      continue;
+    }
     if (begin + size > open->object->size())
       fail("{}: the shard ends before it", name(one->sample));
     one->bytes.resize(size);
     ranges.push_back({begin, std::as_writable_bytes(std::span(one->bytes))});
   }
-  open->object->pread_all(ranges);
+  if (!ranges.empty()) open->object->pread_all(ranges);
 }
 
 shard::Sample ClipSet::sample(std::size_t i, const std::string* fetched) const {

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "io/file_cache.h"
-#include "io/remote/address.h"
 #include "shard/reader.h"
 
 namespace vfm::data {
@@ -14,10 +13,10 @@ namespace vfm::data {
 /// Thread-safety: const members from any thread.
 struct OpenShard {
   explicit OpenShard(const std::string& tar) : reader(tar) {
-    if (io::is_remote(tar)) object = io::CachedFile::open(tar);
+    if (reader.remote() != nullptr) object = io::CachedFile::open(tar);
   }
   shard::IndexedReader reader;
-  std::shared_ptr<io::CachedFile> object;  ///< null for a local tar
+  std::shared_ptr<io::CachedFile> object;  ///< null for a local or compressed tar
 };
 
 }  // namespace vfm::data

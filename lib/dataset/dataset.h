@@ -60,6 +60,7 @@ struct ShardOptions {
   curate::BinEdges edges;
   std::vector<curate::SplitPart> split{{"train", 1}};
   std::uint64_t shard_bytes = 500'000'000;
+  bool compress = false;  ///< Writes X.tar.zst (shard/writer.h).
   std::uint64_t seed = 0;
   std::string report;  ///< HTML file of the report, or empty.
   /// Fields by which the report shows the lowest and highest samples. If empty, all numbers that

@@ -153,7 +153,7 @@ Json write_dataset_files(const std::string& directory, const WritePlan& plan,
   std::vector<shard::DatasetShard> shards;
   for (std::size_t i = 0; i < records.size(); ++i)
     shards.push_back({plan.shards[i].path, plan.shards[i].split, records[i]["samples"],
-                      records[i]["bytes"], records[i]["xxh3"]});
+                      records[i].value("tar_bytes", records[i]["bytes"]), records[i]["xxh3"]});
   PlannedItems items(plan);
   Item item;
   std::pair<std::size_t, std::int64_t> at{0, -1};  // Shard and row of `item`.

@@ -43,7 +43,8 @@ std::string difference(const Json& there, const Json& now) {
 
 /// A damaged plan.json must not name files outside the folder.
 bool is_ours(const std::string& path) {
-  return !path.starts_with('/') && path.find("..") == std::string::npos && path.ends_with(".tar");
+  return !path.starts_with('/') && path.find("..") == std::string::npos &&
+         shard::plain_tar_path(path).ends_with(".tar");
 }
 
 void take_plan(const Json& plan, const std::string& where, EarlierDataset& earlier) {

@@ -84,7 +84,8 @@ void shuffle(const ItemStore& items, Sources& sources, const Groups& groups, std
 
 class Cutter {
  public:
-  Cutter(ShardPlan& plan, std::uint64_t limit) : plan_(plan), limit_(limit) {}
+  Cutter(ShardPlan& plan, const ShardOptions& options)
+      : plan_(plan), limit_(options.shard_bytes), end_(options.compress ? ".tar.zst" : ".tar") {}
 
   void begin(const std::string& split, const std::string& bin) {
     close();
@@ -102,7 +103,7 @@ class Cutter {
       bytes_ = kEndBlocks;
       shard_.seconds = 0;
       shard_.shape = item.shape;
-      shard_.path = fmt::format("{0}/{1}/{1}-{2:06}.tar", shard_.split, shard_.bin, number_++);
+      shard_.path = fmt::format("{0}/{1}/{1}-{2:06}{3}", shard_.split, shard_.bin, number_++, end_);
       hasher_ = Hasher();
       hasher_.update("vfm-shard 1\n" + shard_.path + "\n");
       shard_.begin = plan_.items.size();
@@ -130,6 +131,7 @@ class Cutter {
  private:
   ShardPlan& plan_;
   std::uint64_t limit_;
+  const char* end_;  // of a shard's name
   PlannedShard shard_;
   Hasher hasher_, check_;
   std::uint64_t bytes_ = 0, place_ = 0;
@@ -138,7 +140,7 @@ class Cutter {
 
 void cut_shards(io::Sorter& order, const Groups& groups, const ShardOptions& options,
                 ShardPlan& plan) {
-  Cutter cutter(plan, options.shard_bytes);
+  Cutter cutter(plan, options);
   std::optional<std::uint64_t> last;
   std::string planned;
   io::Sorter::Stream stream = order.sorted();
@@ -290,6 +292,7 @@ Json options_json(const ShardOptions& options) {
   if (options.duplicate_method != DuplicateMethod::automatic)
     json["duplicate_method"] =
         options.duplicate_method == DuplicateMethod::exact ? "exact" : "clusters";
+  if (options.compress) json["compress"] = "zstd";
   if (!options.balance.rules.empty()) {
     json["balance"] = options.balance.json();
     if (options.balance.clusters > 0) json["balance_clusters"] = options.balance.clusters;

@@ -12,6 +12,7 @@
 #include "io/file.h"
 #include "io/remote/address.h"
 #include "io/remote/remote_file.h"
+#include "io/zstd_reader.h"
 
 namespace vfm::dataset {
 
@@ -88,7 +89,8 @@ std::vector<SampleReader::Fetched> SampleReader::fetch(std::span<const Item> ite
     fetched[i].resize(items[i].columns.size());
     for (std::size_t c = 0; c < fetched[i].size(); ++c) {
       const ColumnPlace& place = items[i].columns[c];
-      if (input.packed.at(c) || !io::is_remote(input.tars[c])) continue;
+      const std::string& tar = input.tars[c];
+      if (input.packed.at(c) || !io::is_remote(tar) || io::is_zstd_name(tar)) continue;
       std::string& text = fetched[i][c];
       text.resize(place.size);
       Wanted& wanted = by_tar[{items[i].shard, c}];

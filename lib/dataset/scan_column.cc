@@ -7,13 +7,14 @@
 #include "base/log.h"
 #include "io/file.h"
 #include "shard/columns.h"
+#include "shard/tar_file.h"
 #include "shard/writer.h"
 
 namespace vfm::dataset {
 
 ScanColumn::Tar ScanColumn::open(const std::string& path, const std::string& scratch,
                                  const shard::ReadLimits& limits, TarIndex by) {
-  if (by == TarIndex::beside_it && io::file_exists(shard::energon_index_path(path))) {
+  if (by == TarIndex::beside_it && shard::has_index(path)) {
     try {
       return {shard::IndexedReader(path, limits), {}, true};
     } catch (const Error& error) {

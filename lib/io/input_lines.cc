@@ -55,6 +55,11 @@ std::optional<InputLines::Line> InputLines::next_line() {
   } catch (const LongLine& error) {
     streams_.take("", lines_->name());  // The line counts in its stream.
     return Line{{}, lines_->where(), false, error.what()};
+  } catch (const Error& error) {
+    // The lines before the damage of a compressed file are read.
+    if (error.cause() != Cause::format && error.cause() != Cause::limit) throw;
+    lines_.reset();
+    return Line{{}, arguments_[next_argument_ - 1], false, error.what()};
   }
   if (!text) {
     lines_.reset();

@@ -27,7 +27,8 @@ class InputLines {
     std::string text;
     std::string where;   ///< Origin for messages, such as "line 3 of standard input".
     bool as_is = false;  ///< Set if the text is an argument or a name, and so never JSON.
-    std::string error;   ///< Reason if the text is missing: line over 16 MiB, or unreadable file.
+    /// Reason if the text is missing: a line over 16 MiB, or a file that cannot be read (further).
+    std::string error;
   };
   using HoldsLines = std::function<bool(const std::string& argument)>;
 

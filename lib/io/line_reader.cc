@@ -7,12 +7,19 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/stop.h"
+#include "io/zstd_reader.h"
 
 namespace vfm::io {
 
 constexpr std::size_t kMaxLine = std::size_t{16} << 20;
+
+LineReader::LineReader(File file, std::string name, char end)
+    : file_(std::move(file)), name_(std::move(name)), end_(end) {
+  if (is_zstd_name(file_.path())) unpacked_ = std::make_shared<ZstdReader>(std::move(file_));
+}
 
 LineReader LineReader::standard_input(char end) {
   const std::string name = "standard input";
@@ -53,7 +60,9 @@ void LineReader::read_more() {
   const std::size_t old = buffer_.size();
   buffer_.resize(old + kPiece);
   check_stop();
-  const std::size_t got = file_.read_some(buffer_.data() + old, kPiece);
+  char* const to = buffer_.data() + old;
+  const std::size_t got =
+      unpacked_ ? unpacked_->read_some(to, kPiece) : file_.read_some(to, kPiece);
   buffer_.resize(old + got);
   ended_ = got == 0;
 }

@@ -18,6 +18,7 @@
 #include "io/places.h"
 #include "io/remote/address.h"
 #include "io/wrong_address.h"
+#include "io/zstd_reader.h"
 
 namespace vfm::io {
 namespace {
@@ -86,11 +87,16 @@ std::string as_line(const Json& record) {
 }
 
 bool is_manifest_file(const std::string& argument) {
-  const std::string ext = extension(argument);
-  return (!is_url(argument) || is_remote(argument)) && (ext == "jsonl" || ext == "ndjson");
+  return (!is_url(argument) || is_remote(argument)) && is_manifest_name(argument);
 }
 
 }  // namespace
+
+bool is_manifest_name(std::string_view path) {
+  if (is_zstd_name(path)) path.remove_suffix(kZstdEnd.size());
+  const std::string end = extension(path);
+  return end == "jsonl" || end == "ndjson";
+}
 
 Record parse_record(std::string_view line, std::string_view where) {
   line = trim(line);

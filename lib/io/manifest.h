@@ -31,13 +31,16 @@ struct Record {
 /// "columns", returns the shard's own path.
 std::vector<std::string> column_tars(const Record& shard);
 
+/// Returns whether this is the name of a manifest: ".jsonl" or ".ndjson", or either with ".zst".
+bool is_manifest_name(std::string_view path);
+
 /// Parses one line, which is a JSON object or a bare path. Throws Error for other JSON, a missing
 /// "kind", wrong types, and a path with control characters or invalid UTF-8. A line that begins
 /// with a brace and a quote is never a path, but "[x].mp4" and "{x}.mp4" are paths. Pure; fuzzed.
 Record parse_record(std::string_view line, std::string_view where);
 
 /// Reads records from command line arguments (io/input_lines.h). An argument is a path or URL of a
-/// video or shard, a manifest file (".jsonl", ".ndjson"), "-" for lines on standard input, or
+/// video or shard, a manifest file (is_manifest_name()), "-" for lines on standard input, or
 /// kNames. Calls `on_bad` for an invalid line, a line over 16 MiB, or a name that is not UTF-8
 /// (base/utf8.h), and continues. If the tool that wrote a record was started in another folder, the
 /// record's names are relative to that folder (io/streams.h). The reader then makes "path",

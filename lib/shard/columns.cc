@@ -22,9 +22,11 @@
 #include "io/late_files.h"
 #include "io/remote/address.h"
 #include "io/remote/remote_file.h"
+#include "io/zstd_reader.h"
 #include "shard/media_members.h"
 #include "shard/reader.h"
 #include "shard/receipt.h"
+#include "shard/tar_file.h"
 #include "shard/writer.h"
 
 namespace vfm::shard {
@@ -36,7 +38,7 @@ constexpr const char* kColumns[] = {"caption", "embed", "score"};
 class Cursor {
  public:
   Cursor(const std::string& path, const ReadLimits& limits) : path_(path) {
-    if (io::file_exists(energon_index_path(path))) {
+    if (has_index(path)) {
       try {
         indexed_.emplace(path, limits);
         return;
@@ -125,11 +127,13 @@ std::vector<std::string> column_files(const std::string& shard) {
 }
 
 bool is_column_tar(const std::string& path) {
+  const std::string tar = plain_tar_path(path);
   for (const char* column : kColumns) {
     const std::string end = fmt::format(".{}.tar", column);
-    if (!path.ends_with(end)) continue;
-    const std::string stem = path.substr(0, path.size() - end.size());
-    if (io::file_exists(stem + ".tar") || io::file_exists(stem + ".files")) return true;
+    if (!tar.ends_with(end)) continue;
+    const std::string stem = tar.substr(0, tar.size() - end.size());
+    for (const char* of : {".tar", ".files", ".tar.zst"})
+      if (io::file_exists(stem + of)) return true;
   }
   return false;
 }
@@ -160,11 +164,13 @@ void complete_shard(io::Record& record) {
                         [&] { check_size(path, record.json, "its record"); });
   Json columns = {{"clip", path}};
   std::array<std::string, std::size(kColumns)> tars;
-  io::for_each_at_once(
-      tars.size(), io::requests_at_once(path), [&](std::size_t i) {
-        if (const std::string tar = column_tar_path(path, kColumns[i]); io::file_exists(tar))
-          tars[i] = tar;
-      });
+  io::for_each_at_once(tars.size(), io::requests_at_once(path), [&](std::size_t i) {
+    std::string tar = column_tar_path(path, kColumns[i]);
+    if (io::file_exists(tar))
+      tars[i] = tar;
+    else if (io::is_zstd_name(path) && io::file_exists(tar.append(io::kZstdEnd)))
+      tars[i] = tar;
+  });
   for (std::size_t i = 0; i < tars.size(); ++i)
     if (!tars[i].empty()) columns[kColumns[i]] = tars[i];
   record.json["columns"] = std::move(columns);
@@ -177,11 +183,20 @@ struct Noted {
   std::string where = "its record";
 };
 
+/// What a receipt says of a file. One of X.tar.zst has the size of X.tar too, and one of X.tar says
+/// nothing of X.tar.zst.
+Json said_of(const std::string& tar, Json receipt) {
+  const bool compressed = io::is_zstd_name(tar);
+  const auto unpacked = receipt.find("tar_bytes");
+  if (compressed == (unpacked != receipt.end())) return receipt;
+  return compressed ? Json() : Json{{"bytes", *unpacked}};
+}
+
 /// Reads "X.json" beside "X.tar", which columns and shards of datasets have, or the "H.json" of
 /// vfm-clip beside "H-00000.tar".
 Noted noted_beside(const std::string& tar) {
   Noted noted;
-  if (!tar.ends_with(".tar")) return noted;
+  if (!plain_tar_path(tar).ends_with(".tar")) return noted;
   std::string notes = receipt_path(tar);
   const bool own = io::file_exists(notes);
   const std::string stem = shard_stem(tar);
@@ -194,7 +209,7 @@ Noted noted_beside(const std::string& tar) {
     Json found = parse_json(io::read_file(notes), notes);
     if (own) {
       const bool of_dataset = found.value("kind", "") == "shard";
-      noted.said = of_dataset ? found : found.at("record");
+      noted.said = said_of(tar, of_dataset ? found : found.at("record"));
       return noted;
     }
     for (Json& shard : found.at("shards"))

@@ -26,7 +26,7 @@ std::string column_tar_path(const std::string& shard, const std::string& column,
                             const std::string& directory = {});
 
 /// Returns whether `path` is a column of an existing shard in the same folder: "a/X.embed.tar" next
-/// to "a/X.tar".
+/// to "a/X.tar". Either may end in ".tar.zst".
 bool is_column_tar(const std::string& path);
 
 /// Returns the files that vfm-caption and vfm-embed write beside a shard, whether they exist or

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "shard/writer.h"
 
 namespace vfm::shard {
 namespace {
@@ -98,7 +99,7 @@ void write_dataset_card(const std::string& directory, const std::string& tool,
 
 std::string numbered_glob(const std::string& path) {
   constexpr std::size_t kDigits = 6, kTail = kDigits + 4;
-  std::string glob = path.substr(0, path.size() - kTail);
+  std::string glob = path.substr(0, plain_tar_path(path).size() - kTail);
   for (std::size_t i = 0; i < kDigits; ++i)
     glob += "[0-9]";
   return glob + ".tar";

@@ -31,7 +31,7 @@ void write_dataset_card(const std::string& directory, const std::string& tool,
 std::string yaml_quoted(const std::string& text);
 
 /// Returns a glob of the numbered shards without their columns: "a/b-[0-9]...[0-9].tar" for
-/// "a/b-000000.tar".
+/// "a/b-000000.tar" and "a/b-000000.tar.zst".
 std::string numbered_glob(const std::string& path);
 
 }  // namespace vfm::shard

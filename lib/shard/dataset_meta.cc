@@ -119,7 +119,8 @@ void write_info(const std::string& path, const DatasetShards& shards) {
   out.add("{\n  \"energon_version\": null,\n  \"shard_counts\": {");
   const char* before = "\n";
   shards.for_each([&](const DatasetShard& shard) {
-    out.add(fmt::format("{}    {}: {}", before, dump_json(Json(shard.path)), shard.samples));
+    out.add(fmt::format("{}    {}: {}", before, dump_json(Json(plain_tar_path(shard.path))),
+                        shard.samples));
     before = ",\n";
   });
   out.add(shards.size() == 0 ? "}\n}\n" : "\n  }\n}\n");
@@ -133,7 +134,7 @@ void write_split_yaml(const std::string& path, const DatasetShards& shards) {
     out.add("  " + yaml_quoted(split) + ":\n");
     NumberedRuns runs([&](const std::string& run) { out.add("  - " + yaml_quoted(run) + "\n"); });
     shards.for_each([&](const DatasetShard& shard) {
-      if (shard.split == split) runs.add(shard.path);
+      if (shard.split == split) runs.add(plain_tar_path(shard.path));
     });
     runs.finish();
   }
@@ -158,7 +159,7 @@ std::string content_uuid(const DatasetShards& shards) {
 }
 
 Json wids_entry(const DatasetShard& shard, const std::string& url) {
-  return {{"url", url}, {"nsamples", shard.samples}, {"filesize", shard.bytes}};
+  return {{"url", plain_tar_path(url)}, {"nsamples", shard.samples}, {"filesize", shard.bytes}};
 }
 
 Json wids_index(const std::string& name, Json list) {

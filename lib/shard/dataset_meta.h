@@ -1,6 +1,7 @@
 // Writes the files that other loaders need to read a folder of shards as a dataset:
 // Megatron-Energon's .nv-meta and webdataset's wids.json. Reads only the shards' indexes, no tar.
-// Equal datasets give files with equal bytes.
+// Equal datasets give files with equal bytes. Compressed shards are named as they are when they are
+// unpacked, since these loaders do not read them before.
 // Thread-safety: one thread at a time for each folder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,11 +18,11 @@
 namespace vfm::shard {
 
 struct DatasetShard {
-  std::string path;   ///< Path relative to the dataset's folder.
+  std::string path;   ///< Path relative to the dataset's folder. Others see plain_tar_path() of it.
   std::string split;  ///< Name of the split: "train".
   std::int64_t samples = 0;
-  std::uint64_t bytes = 0;
-  std::string xxh3;  ///< Hash of the whole tar.
+  std::uint64_t bytes = 0;  ///< Bytes of the tar, not compressed.
+  std::string xxh3;         ///< Hash of the whole file.
 };
 
 /// The shards of a dataset by number. They come from a list, which must outlive this object, or

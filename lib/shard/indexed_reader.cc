@@ -13,6 +13,7 @@
 #include "io/file.h"
 #include "shard/reader.h"
 #include "shard/tar_end.h"
+#include "shard/tar_file.h"
 #include "shard/writer.h"
 
 namespace vfm::shard {
@@ -105,10 +106,10 @@ Sample owned(const SampleView& view) {
 }  // namespace
 
 struct IndexedReader::State {
-  State(const std::string& path, const ReadLimits& read_limits)
-      : file(open_tar(path)), limits(read_limits) {}
+  State(const std::string& path, const ReadLimits& read_limits) : file(path), limits(read_limits) {}
 
   void read(void* out, std::size_t size, std::uint64_t offset) const;
+  bool read_header(char* header, std::uint64_t offset, bool in_order = false) const;
   bool read_in_order(char* out, std::size_t size, std::uint64_t offset) const;
   void load_index();
   void check_index();
@@ -128,7 +129,7 @@ struct IndexedReader::State {
         energon_index_path(file.path()), file.path(), i);
   }
 
-  mutable io::File file;
+  mutable TarFile file;
   ReadLimits limits;
   TarOffsets index;
   mutable std::once_flag first_read;
@@ -154,15 +155,27 @@ void IndexedReader::State::read(void* out, std::size_t size, std::uint64_t offse
   tail.assign(to + size - std::min(size, kTarBlock), std::min(size, kTarBlock));
 }
 
+/// Returns false if the header is in a damaged frame of a compressed tar, because that takes only
+/// the frame's own samples. `in_order` is for headers behind a sample that was read.
+bool IndexedReader::State::read_header(char* header, std::uint64_t offset, bool in_order) const {
+  try {
+    in_order ? read(header, kTarBlock, offset) : file.pread_exact(header, kTarBlock, offset);
+    return true;
+  } catch (const Error& error) {
+    if (error.cause() != Cause::format) throw;
+    return false;
+  }
+}
+
 /// Returns false if `offset` is neither at the end of the sample that was read last nor in its
 /// last block, which is the header of the next sample.
 bool IndexedReader::State::read_in_order(char* out, std::size_t size, std::uint64_t offset) const {
   if (end == 0 || offset > end || offset < end - tail.size()) return false;
   const std::size_t held = std::min<std::size_t>(size, end - offset);
   std::memcpy(out, tail.data() + tail.size() - (end - offset), held);
-  if (held < size) file.seek(end);
+  if (held < size) file.plain().seek(end);
   for (std::size_t at = held; at < size;) {
-    const std::size_t got = file.read_some(out + at, size - at);
+    const std::size_t got = file.plain().read_some(out + at, size - at);
     if (got == 0)
       fail("'{}' is truncated: it ends at byte {}, {} more were expected", file.path(), offset + at,
            size - at);
@@ -178,8 +191,7 @@ bool IndexedReader::State::is_member_of(const SampleView& sample, std::uint64_t 
   char header[kTarBlock];
   *next = 0;
   if (at + kTarBlock > file.size()) return false;
-  read(header, kTarBlock, at);
-  return is_member_of(sample, header, at, next);
+  return read_header(header, at, true) && is_member_of(sample, header, at, next);
 }
 
 bool IndexedReader::State::is_member_of(const SampleView& sample, const char* header,
@@ -200,9 +212,8 @@ const std::string& IndexedReader::State::first_extension() const {
   std::call_once(first_read, [&] {
     char header[kTarBlock];
     std::string key;
-    if (file.size() < kTarBlock) return;
-    file.pread_exact(header, kTarBlock, 0);
-    if (is_plain(header) && checksum_fits(header))
+    if (file.size() >= kTarBlock && read_header(header, 0) && is_plain(header) &&
+        checksum_fits(header))
       split_member_name({header, ::strnlen(header, kMaxName)}, key, first);
   });
   return first;
@@ -295,10 +306,9 @@ std::string IndexedReader::key(std::int64_t i) const {
 
 std::string IndexedReader::State::key_at(std::uint64_t offset, std::uint64_t size) const {
   char header[kTarBlock];
-  if (size < kTarBlock) return {};
-  file.pread_exact(header, kTarBlock, offset);
   std::string key, extension;
-  if (!is_plain(header) || !checksum_fits(header) ||
+  if (size < kTarBlock || !read_header(header, offset) || !is_plain(header) ||
+      !checksum_fits(header) ||
       !split_member_name({header, ::strnlen(header, kMaxName)}, key, extension))
     return {};
   return key;
@@ -435,7 +445,7 @@ Sample IndexedReader::read(std::int64_t i) const {
 
 void for_each_sample(const std::string& path, const std::function<void(Sample&)>& use) {
   std::optional<IndexedReader> indexed;
-  if (io::file_exists(energon_index_path(path))) {
+  if (has_index(path)) {
     try {
       indexed.emplace(path);
     } catch (const Error& error) {

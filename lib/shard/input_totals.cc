@@ -21,13 +21,11 @@ namespace {
 bool for_each_record(const std::vector<std::string>& inputs,
                      const std::function<void(const io::Record&)>& use) {
   for (const std::string& input : inputs) {
-    const std::string extension = io::extension(input);
-    const bool lines = extension == "jsonl" || extension == "ndjson";
     if (input == "-" || input == io::kNames) return false;
     // An address without the extension of a file may be a folder. Asking a server takes longer than
     // this is worth.
-    if (io::is_remote(input) ? extension.empty() : io::is_folder(input)) return false;
-    if (lines && !io::is_remote(input) && !io::is_file(input)) return false;
+    if (io::is_remote(input) ? io::extension(input).empty() : io::is_folder(input)) return false;
+    if (io::is_manifest_name(input) && !io::is_remote(input) && !io::is_file(input)) return false;
   }
   try {
     io::ManifestReader reader(inputs, [](const io::Fault&) {});

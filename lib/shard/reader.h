@@ -1,13 +1,12 @@
 // Reads shards: tars of vfm by index (one positioned read for each sample), other tars by scanning.
 //
 // StreamReader reads in one pass any tar that libarchive reads (PAX, GNU names, zstd, gzip), also
-// with NeMo's names "KEY..ext". IndexedReader has random access to an uncompressed tar with
-// X.tar.idx beside it. Both ignore members that belong to no sample (directories, links, "__meta__"
-// names, names without a dot). Both return the samples before damage in a tar, and skip samples
-// beyond ReadLimits without reading them into memory. Samples of an object (io/remote/address.h)
-// that are read in order come by read-ahead. A tar with gzip is copied first.
-// Thread-safety: a StreamReader from one thread; read() and view() of an IndexedReader from any
-// thread.
+// with NeMo's names "KEY..ext". IndexedReader has random access to a tar with X.tar.idx beside it,
+// plain or in frames of zstd (shard/tar_file.h). Both ignore members of no sample (directories,
+// links, "__meta__" names, names without a dot), return the samples before damage, and skip samples
+// beyond ReadLimits without reading them. Samples of an object (io/remote/address.h) that are read
+// in order come by read-ahead. A tar with gzip is copied first. Thread-safety: a StreamReader from
+// one thread; read() and view() of an IndexedReader from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,6 +19,7 @@
 
 #include "base/error.h"
 #include "io/file.h"
+#include "io/zstd_reader.h"
 #include "shard/sample.h"
 #include "shard/writer.h"
 
@@ -31,8 +31,8 @@ io::File open_tar(const std::string& path);
 struct ReadLimits {
   std::uint64_t member = kMaxMember - 1;         ///< Limit for the bytes of a sample's members.
   static constexpr std::size_t kMembers = 4096;  ///< Limit for the number of members of a sample.
-  std::uint64_t unpacked = std::uint64_t{4} << 30;  ///< Unpacked bytes allowed for every tar.
-  static constexpr std::uint64_t kRatio = 200;      ///< Also allowed for each compressed byte.
+  std::uint64_t unpacked = io::kMostUnpacked;    ///< Unpacked bytes of every tar.
+  static constexpr std::uint64_t kRatio = io::kUnpackedEach;  ///< More for each compressed byte.
 };
 
 struct Refused {
@@ -111,7 +111,7 @@ class IndexedReader {
                             ReadBuffer& buffer) const;
   const SampleView& view_in(std::int64_t i, std::uint64_t offset, std::string_view range,
                             ReadBuffer& buffer) const;
-  const io::RemoteFile* remote() const;  ///< The object that is read, or null for a local tar.
+  const io::RemoteFile* remote() const;  ///< The object read, or null if local or compressed.
   /// Read a sample in pieces, on any threads. read_piece() returns bytes [begin, end) of the
   /// size(i) bytes of sample `i`. put_together() makes the sample from `range`, the joined pieces.
   /// Both functions throw what read() throws.

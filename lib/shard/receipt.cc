@@ -57,7 +57,8 @@ void Receipt::write(std::string_view json) {
 }
 
 std::string receipt_path(const std::string& tar) {
-  return tar.substr(0, tar.size() - std::string_view(".tar").size()) + ".json";
+  const std::string plain = plain_tar_path(tar);
+  return plain.substr(0, plain.size() - std::string_view(".tar").size()) + ".json";
 }
 
 std::vector<std::string> shard_files(const std::string& tar) {

@@ -51,7 +51,7 @@ class Receipt {
   std::optional<io::AtomicFile> held_;
 };
 
-/// Returns "a/X.json" for "a/X.tar".
+/// Returns "a/X.json" for "a/X.tar" and "a/X.tar.zst".
 std::string receipt_path(const std::string& tar);
 
 /// Returns all files of a shard with a receipt. The receipt comes first, so that it is removed

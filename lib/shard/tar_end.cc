@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "base/error.h"
+#include "shard/tar_file.h"
 #include "shard/writer.h"
 
 namespace vfm::shard {
 
-std::string behind_end(const io::File& tar, std::uint64_t end, const std::string& name) {
+template <class Tar>
+std::string behind_end(const Tar& tar, std::uint64_t end, const std::string& name) {
   constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 18;
   constexpr std::uint64_t kMostPadding = std::uint64_t{16} << 20;  // Programs pad by kilobytes.
   const std::uint64_t last = std::min(tar.size(), end + kMostPadding);
@@ -28,6 +30,8 @@ std::string behind_end(const io::File& tar, std::uint64_t end, const std::string
   }
   return {};
 }
+template std::string behind_end(const io::File&, std::uint64_t, const std::string&);
+template std::string behind_end(const TarFile&, std::uint64_t, const std::string&);
 
 TarEnding ending_by_index(const io::File& tar, std::uint64_t end) {
   constexpr std::uint64_t kMostIndex = std::uint64_t{1} << 30;

@@ -9,10 +9,11 @@
 
 namespace vfm::shard {
 
-/// Returns an error message if `tar` has data in the 16 MiB after its end. `end` is the offset of
-/// the end, and `name` the tar's name in the message. Returns "" if only zeros follow, which are
-/// padding.
-std::string behind_end(const io::File& tar, std::uint64_t end, const std::string& name);
+/// Returns an error message if `tar`, an io::File or a TarFile, has data in the 16 MiB after its
+/// end. `end` is the offset of the end, and `name` the tar's name in the message. Returns "" if
+/// only zeros follow, which are padding.
+template <class Tar>
+std::string behind_end(const Tar& tar, std::uint64_t end, const std::string& name);
 
 /// The end of a tar according to its index. If a tar was cut off between two members, only the
 /// index shows it.

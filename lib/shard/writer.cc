@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -21,6 +22,8 @@
 #include "base/philox.h"
 #include "io/atomic_file.h"
 #include "io/folder.h"
+#include "io/zstd_frames.h"
+#include "io/zstd_reader.h"
 
 namespace vfm::shard {
 namespace {
@@ -102,8 +105,12 @@ std::uint64_t sample_bytes(const SampleView& sample) {
   return bytes;
 }
 
+std::string plain_tar_path(const std::string& tar) {
+  return io::is_zstd_name(tar) ? tar.substr(0, tar.size() - io::kZstdEnd.size()) : tar;
+}
+
 std::string energon_index_path(const std::string& tar) {
-  return tar + ".idx";
+  return plain_tar_path(tar) + ".idx";
 }
 
 std::string dali_index_path(const std::string& tar) {
@@ -114,6 +121,7 @@ struct Writer::State {
   State(const std::string& path, const WriterOptions& opts) : options(opts), file(path) {
     buffer.reserve(kBuffer + kTarBlock);
     prepare_header();
+    if (io::is_zstd_name(path)) frames.emplace([this](std::string_view data) { store(data); });
   }
 
   void check(const SampleView& sample) const;
@@ -123,10 +131,12 @@ struct Writer::State {
   void write_member(std::string_view name, std::string_view data);
   void flush();
   void write(std::string_view data);
+  void store(std::string_view data);
   void put(std::string_view data);
 
   WriterOptions options;
   io::AtomicFile file;
+  std::optional<io::ZstdFrameWriter> frames;  // Of a compressed tar.
   Header header{};
   std::string buffer;
   Hasher hasher;
@@ -197,6 +207,10 @@ void Writer::State::flush() {
 }
 
 void Writer::State::write(std::string_view data) {
+  frames ? frames->add(data) : store(data);
+}
+
+void Writer::State::store(std::string_view data) {
   hasher.update(data);
   file.write(data);
   // Starts writing to the disk now, so that the sync at the end waits less. Errors do not matter
@@ -230,7 +244,8 @@ void Writer::State::write_member(std::string_view name, std::string_view data) {
 }
 
 Writer::Writer(const std::string& path, const WriterOptions& options) {
-  if (!path.ends_with(".tar")) fail("'{}' is not a name for a shard: it must end in '.tar'", path);
+  if (!plain_tar_path(path).ends_with(".tar"))
+    fail("'{}' is not a name for a shard: it must end in '.tar' or '.tar.zst'", path);
   state_ = std::make_unique<State>(path, options);
 }
 Writer::~Writer() {
@@ -262,6 +277,10 @@ void Writer::add(const SampleView& sample) {
     s.write_member(name, member.data);
   }
   s.dali += '\n';
+  if (s.frames) {
+    s.flush();
+    s.frames->end_part();
+  }
 }
 
 const std::string& Writer::path() const {
@@ -280,6 +299,7 @@ Json Writer::finish() {
   if (s.offsets.empty()) fail("shard '{}' would be empty", path);
   s.buffer.append(2 * kTarBlock, '\0');
   s.flush();
+  if (s.frames) s.frames->finish();
   // A tar with the same bytes stays, because a program on another host may have finished it.
   if (s.file.differs()) io::remove_file(path);
   if (s.options.energon_index) {
@@ -291,11 +311,13 @@ Json Writer::finish() {
   if (s.options.dali_index)
     io::write_file(dali_index_path(path), fmt::format("v1.2 {}\n", s.offsets.size()) + s.dali);
   s.file.commit();
-  return {{"kind", "shard"},
-          {"path", path},
-          {"samples", s.offsets.size()},
-          {"bytes", s.file.bytes_written()},
-          {"xxh3", s.hasher.hex128()}};
+  Json record = {{"kind", "shard"},
+                 {"path", path},
+                 {"samples", s.offsets.size()},
+                 {"bytes", s.file.bytes_written()},
+                 {"xxh3", s.hasher.hex128()}};
+  if (s.frames) record["tar_bytes"] = s.bytes + 2 * kTarBlock;
+  return record;
 }
 
 void Writer::abandon() noexcept {

@@ -16,6 +16,7 @@
 #include "io/line_reader.h"
 #include "io/places.h"
 #include "io/streams.h"
+#include "io/zstd_reader.h"
 
 namespace vfm::clip {
 namespace {
@@ -48,6 +49,7 @@ std::string no_order(const SpanTime& begin, const SpanTime& end) {
 /// Returns the name of the video that a file of spans is named after: "film" for "film-Scenes.csv".
 std::string video_of(const std::string& path) {
   std::string name = io::base_name(path);
+  if (io::is_zstd_name(name)) name.resize(name.size() - io::kZstdEnd.size());
   if (const std::size_t dot = name.rfind('.'); dot != std::string::npos && dot > 0)
     name.resize(dot);
   if (name.ends_with("-Scenes")) name.resize(name.size() - 7);

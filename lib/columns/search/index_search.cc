@@ -127,7 +127,7 @@ std::vector<Hit> IndexSearch::compare(const std::vector<float>& query,
     while (i < rows.size() && rows[i] < shard.first + shard.rows)
       ++i;
     try {
-      const io::File tar = io::File::open_regular(shard.tar);
+      const shard::TarFile tar(shard.tar);
       for (std::size_t j = first; j < i; ++j) {
         const std::uint64_t row = rows[j] - shard.first;
         read_halves(tar, positions[row], stored);
@@ -174,7 +174,7 @@ std::vector<std::vector<Hit>> IndexSearch::compare_shard(std::size_t number) {
     rows.clear();
   };
   try {
-    const io::File tar = io::File::open_regular(shard.tar);
+    const shard::TarFile tar(shard.tar);
     for (std::uint64_t row = 0; row < positions.size(); ++row) {
       if (positions[row] == 0) continue;
       if (rows.empty()) check_stop();

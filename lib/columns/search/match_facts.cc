@@ -12,7 +12,7 @@
 #include "io/file.h"
 #include "io/npy.h"
 #include "shard/columns.h"
-#include "shard/writer.h"
+#include "shard/tar_file.h"
 
 namespace vfm::columns {
 namespace {
@@ -59,7 +59,7 @@ void add_facts(Json& line, const Json& facts) {
 }
 
 void add_clip_facts(Json& line, const std::string& key, const std::string& tar, std::int64_t row) {
-  if (line.contains("source") || !io::file_exists(shard::energon_index_path(tar))) return;
+  if (line.contains("source") || !shard::has_index(tar)) return;
   try {
     const shard::Sample sample = shard::IndexedReader(tar).read(row);
     const std::string* json = sample.find("json");

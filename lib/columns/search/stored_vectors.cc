@@ -13,12 +13,11 @@
 #include "io/file.h"
 #include "io/npy.h"
 #include "models/encoder/picture_encoder.h"
-#include "shard/writer.h"
 
 namespace vfm::columns {
 
 shard::IndexedReader open_rows(const std::string& tar, const shard::ReadLimits& limits) {
-  if (io::file_exists(shard::energon_index_path(tar))) {
+  if (shard::has_index(tar)) {
     try {
       return shard::IndexedReader(tar, limits);
     } catch (const Error& error) {
@@ -74,7 +73,7 @@ void fail_as_words(const std::string& what, const Json& encoder) {
       what, get_string(encoder, "name").value_or("another program"));
 }
 
-void read_halves(const io::File& tar, std::uint64_t at, std::vector<float>& out) {
+void read_halves(const shard::TarFile& tar, std::uint64_t at, std::vector<float>& out) {
   std::vector<std::uint16_t> halves(out.size());
   tar.pread_exact(halves.data(), halves.size() * sizeof halves[0], at);
   halves_to_floats(halves, out);

@@ -10,6 +10,7 @@
 #include "base/json_fwd.h"
 #include "io/manifest.h"
 #include "shard/reader.h"
+#include "shard/tar_file.h"
 
 namespace vfm::columns {
 
@@ -56,7 +57,7 @@ class StoredVectors {
 [[noreturn]] void fail_as_words(const std::string& what, const Json& encoder);
 
 /// Reads out.size() numbers in fp16, little-endian, at offset `at`. Throws Error.
-void read_halves(const io::File& tar, std::uint64_t at, std::vector<float>& out);
+void read_halves(const shard::TarFile& tar, std::uint64_t at, std::vector<float>& out);
 
 /// Scales a vector to length 1. Returns false if all numbers are zero or a number is not finite.
 bool to_unit_length(std::vector<float>& vector);

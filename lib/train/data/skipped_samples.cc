@@ -11,26 +11,23 @@
 #include "base/log.h"
 #include "dist/together.h"
 #include "io/file.h"
+#include "io/line_reader.h"
 
 namespace vfm::train {
 namespace {
 
 /// The keys that a file names, sorted, each once. Throws Error{usage}.
 std::vector<std::string> read_skipped(const std::string& path) {
-  const std::string text = as_usage([&] { return io::read_stream(path); });
   std::set<std::string> keys;
-  for (std::size_t begin = 0, number = 1; begin < text.size(); ++number) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string line = text.substr(begin, end - begin);
-    begin = end + 1;
-    if (line.ends_with('\r')) line.pop_back();
-    if (line.starts_with('{'))
-      line = as_usage([&] {
-        const std::string what = fmt::format("line {} of '{}'", number, path);
-        return need_string(parse_json(line, what), "input", what);
-      });
-    if (!line.empty()) keys.insert(std::move(line));
-  }
+  as_usage([&] {
+    io::LineReader lines(io::File::open_read(path), "'" + path + "'");
+    while (auto line = lines.next()) {
+      if (line->ends_with('\r')) line->pop_back();
+      if (line->starts_with('{'))
+        *line = need_string(parse_json(*line, lines.where()), "input", lines.where());
+      if (!line->empty()) keys.insert(*std::move(line));
+    }
+  });
   return {keys.begin(), keys.end()};
 }
 

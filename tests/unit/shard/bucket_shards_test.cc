@@ -136,6 +136,24 @@ TEST_CASE("a shard that is hashed, looked through and used comes from the store 
   CHECK(asked("HEAD") == 2);
 }
 
+TEST_CASE("a compressed shard in a bucket is read by ranges, in order and here and there") {
+  TwoShards two;
+  const std::string far = two.bucket + "/y/a.tar.zst";
+  write_many(far);
+  const std::string all = all_by_index(two.near);
+  int before = two.server.count("GET");
+  CHECK(all_by_index(far) == all);
+  CHECK(two.server.count("GET") - before < kSamples / 4);  // a frame has many samples
+  const IndexedReader near(two.near), packed(far);
+  CHECK(packed.remote() == nullptr);
+  before = two.server.count("GET");
+  for (const std::int64_t row : {150, 3})
+    CHECK(packed.read(row).find("txt")->front() == near.read(row).find("txt")->front());
+  CHECK(two.server.count("GET") - before <= 4);
+  StreamReader stream(far);
+  CHECK(all_of(stream) == all);
+}
+
 TEST_CASE("what is kept of an object are the bytes from its beginning on") {
   TwoShards two;
   const std::string tar = io::read_file(two.near);
