@@ -217,7 +217,7 @@ TEST_CASE("ranks that write codes together get the logits of one rank, to the bi
                 whole = uneven_decoder(4, 4);
   base.start_token = false;
   base.read_positions = text.read_positions = text.absolute_positions = true;
-  base.stream_width = text.stream_width = 51;
+  base.stream_width = text.stream_width = 50;
   base.num_layers = text.num_layers = whole.num_layers = 5;
   struct Way {
     const DecoderConfig& config;
