@@ -47,6 +47,26 @@ __global__ void __launch_bounds__(kThreads) merge_kernel(const AttentionMerge c)
   if (lane == 0) c.log_sum_exp_sum[sum] = both;
 }
 
+constexpr int kTile = 32;
+
+// A block for a tile of 32 x 32 elements.
+__global__ void __launch_bounds__(kThreads)
+    turn_kernel(const float* from, float* to, const std::int64_t rows, const std::int64_t columns) {
+  __shared__ float tile[kTile][kTile + 1];
+  const unsigned across = static_cast<unsigned>((columns + kTile - 1) / kTile);
+  const std::int64_t row = std::int64_t{blockIdx.x / across} * kTile,
+                     column = std::int64_t{blockIdx.x % across} * kTile;
+  const int x = static_cast<int>(threadIdx.x % kTile);
+  const int first = static_cast<int>(threadIdx.x / kTile);
+#pragma unroll
+  for (int y = first; y < kTile; y += kThreads / kTile)
+    if (row + y < rows && column + x < columns) tile[y][x] = from[(row + y) * columns + column + x];
+  __syncthreads();
+#pragma unroll
+  for (int y = first; y < kTile; y += kThreads / kTile)
+    if (column + y < columns && row + x < rows) to[(column + y) * rows + row + x] = tile[x][y];
+}
+
 }  // namespace
 
 int attention_merge(const AttentionMerge& c, CUstream_st* stream) {
@@ -57,6 +77,15 @@ int attention_merge(const AttentionMerge& c, CUstream_st* stream) {
   const bool quads = c.head_dim % 4 == 0 && aligned_to_16(c.out, c.out_sum);
   const dim3 blocks(static_cast<unsigned>((places + kWarps - 1) / kWarps));
   return launch(quads ? merge_kernel<true> : merge_kernel<false>, blocks, kThreads, 0, stream, c);
+}
+
+int attention_turn(const float* from, float* to, std::int64_t rows, std::int64_t columns,
+                   CUstream_st* stream) {
+  if (rows < 0 || columns < 0) return cudaErrorInvalidValue;
+  const std::int64_t tiles = ((rows + kTile - 1) / kTile) * ((columns + kTile - 1) / kTile);
+  if (tiles > 0x7fffffff) return cudaErrorInvalidValue;
+  return launch(turn_kernel, dim3(static_cast<unsigned>(tiles)), kThreads, 0, stream, from, to,
+                rows, columns);
 }
 
 }  // namespace vfm::kernels

@@ -1,5 +1,6 @@
 // Attention whose keys come in parts: adds the results of a part to those of the earlier parts. The
-// CUDA version of the sum in lib/ops/attention/partial_attention.h, which has the formula.
+// CUDA version of the sum in lib/ops/attention/partial_attention.h, which has the formula. And the
+// other order of log-sum-exps: ours is [H, S], cuDNN's is [S, H].
 //
 // Everything is f32. NaN in a part affects only its query and head.
 // Shape letters: S queries of the pack, H heads, K head dim.
@@ -28,5 +29,10 @@ struct AttentionMerge {
 /// Returns a cudaError_t: 0 on success, the launch's error, or 1 (invalid value) for sizes below
 /// zero, rows beyond the queries, or a number of rows times heads of 2^31 or more.
 int attention_merge(const AttentionMerge& call, CUstream_st* stream);
+
+/// to [columns, rows] = from [rows, columns], transposed. Returns like attention_merge; 1 (invalid
+/// value) for sizes below zero, or more than 2^31 tiles of 32 x 32.
+int attention_turn(const float* from, float* to, std::int64_t rows, std::int64_t columns,
+                   CUstream_st* stream);
 
 }  // namespace vfm::kernels

@@ -72,102 +72,91 @@ ops::Tape::Made forward(const Tensor& qkv, const Ring& ring) {
   return {{sum.out().to(qkv.dtype()), sum.log_sum_exp()}, 0};
 }
 
-/// The gradient of qkv, of that of its columns in f32.
-Tensor side_by_side(const Tensor& qkv, const Round& round, const Tensor& dq, const Tensor& dkv) {
-  const Tensor dqkv(qkv.shape(), qkv.dtype(), qkv.device());
-  ops::copy_columns(dq.to(qkv.dtype()), 0, dqkv, round.queries().first, round.queries().count);
-  ops::copy_columns(dkv.to(qkv.dtype()), 0, dqkv, round.keys().first, round.keys().count);
-  return dqkv;
-}
+// The gradients of a rank's queries, and of its own keys and values, over its own keys: of some
+// heads at a time.
+class OwnGradients {
+ public:
+  OwnGradients(const Round& round, const Tensor& qkv, const Tensor& out, const Tensor& log_sum_exp,
+               const Tensor& dout)
+      : round_(round), qkv_(qkv), out_(out), log_sum_exp_(log_sum_exp), dout_(dout) {
+    dq = Tensor({qkv.size(0), round.queries().count}, DType::f32, qkv.device());
+    dkv = Tensor({qkv.size(0), round.keys().count}, DType::f32, qkv.device());
+  }
+
+  /// Of `count` key heads from `first` on, and of the queries that they serve.
+  void make(int first, int count) const {
+    const ops::AttentionPack& all = round_.pack(0);
+    const std::int64_t K = all.head_dim, shared = all.heads / all.key_heads, keys = count * K,
+                       keys_at = first * K, values_at = (all.key_heads + first) * K;
+    const Columns own = {shared * keys_at, shared * keys, all.heads * K};
+    ops::AttentionPack pack = all;
+    pack.heads = static_cast<int>(shared) * count, pack.key_heads = count;
+    const Tensor kv({qkv_.size(0), 2 * keys}, qkv_.dtype(), qkv_.device());
+    ops::copy_columns(qkv_, own.of + keys_at, kv, 0, keys);
+    ops::copy_columns(qkv_, own.of + values_at, kv, keys, keys);
+    const ops::PartGradients made = ops::attend_part_backward(
+        take_columns(qkv_, {own.first, own.count, qkv_.size(1)}), kv, pack, take_columns(out_, own),
+        log_sum_exp_.rows(shared * first, shared * (first + count)), take_columns(dout_, own));
+    ops::copy_columns(made.dq.to(DType::f32), 0, dq, own.first, own.count);
+    const Tensor plain = made.dkv.to(DType::f32);
+    ops::copy_columns(plain, 0, dkv, keys_at, keys);
+    ops::copy_columns(plain, keys, dkv, values_at, keys);
+  }
+
+  Tensor dq, dkv;
+
+ private:
+  const Round& round_;
+  const Tensor &qkv_, &out_, &log_sum_exp_, &dout_;
+};
 
 // Gradients of keys and values follow these a step behind: a rank adds its share to what the one
-// before it sent, and sends it on. Its own share of its own ones waits for the last to come round.
+// before it sent, and sends it on. Half of the heads' own keys hide the way of the first keys that
+// come, and the other half that of the last gradients back.
 Tensor backward(const Tensor& qkv, const Ring& ring, const Tensor& out, const Tensor& log_sum_exp,
                 const Tensor& dout) {
   const Round round(ring);
+  const int heads = round.pack(0).key_heads;
+  const int early = round.steps() > 1 && heads > 1 ? heads / 2 : heads;
+  const OwnGradients own(round, qkv, out, log_sum_exp, dout);
   const Tensor q = take_columns(qkv, round.queries());
   Tensor kv = take_columns(qkv, round.keys());
-  Tensor dq, dkv, arriving;
+  Tensor dq, arriving;
   dist::Transfer gradients;
   for (int step = 0; step < round.steps(); ++step) {
     Tensor next;
     dist::Transfer on_the_way;
     if (step + 1 < round.steps()) on_the_way = round.pass_on(step, kv, next);
-    const ops::PartGradients part =
-        ops::attend_part_backward(q, kv, round.pack(step), out, log_sum_exp, dout);
     if (step == 0) {
-      dq = part.dq.to(DType::f32);
-      dkv = part.dkv.to(DType::f32);
+      own.make(0, early);
     } else {
-      ops::add_in_place(dq, part.dq);
+      const ops::PartGradients part =
+          ops::attend_part_backward(q, kv, round.pack(step), out, log_sum_exp, dout);
       const Tensor share = part.dkv.to(DType::f32);
       gradients.wait();
       if (arriving.defined()) ops::add_in_place(share, arriving);
       gradients = round.pass_on(step, share, arriving);
+      if (step == 1)
+        dq = part.dq.to(DType::f32);
+      else
+        ops::add_in_place(dq, part.dq);
     }
     on_the_way.wait();
     kv = std::move(next);
   }
+  if (early < heads) own.make(early, heads - early);
   gradients.wait();
-  if (arriving.defined()) ops::add_in_place(dkv, arriving);
-  return side_by_side(qkv, round, dq, dkv);
-}
-
-/// The same of one half of the heads over the rank's own keys, which are in qkv.
-ops::PartGradients half_backward(const Round& round, std::int64_t half, const Tensor& qkv,
-                                 const Tensor& out, const Tensor& log_sum_exp, const Tensor& dout) {
-  ops::AttentionPack pack = round.pack(0);
-  pack.heads /= 2;
-  pack.key_heads /= 2;
-  const std::int64_t width = std::int64_t{pack.heads} * pack.head_dim,
-                     keys = std::int64_t{pack.key_heads} * pack.head_dim;
-  const Tensor kv({qkv.size(0), 2 * keys}, qkv.dtype(), qkv.device());
-  for (const std::int64_t of_values : {0, 1})
-    ops::copy_columns(qkv, 2 * width + (2 * of_values + half) * keys, kv, of_values * keys, keys);
-  const Columns own = {half * width, width, 2 * width};
-  return ops::attend_part_backward(
-      take_columns(qkv, {own.first, own.count, qkv.size(1)}), kv, pack, take_columns(out, own),
-      log_sum_exp.rows(half * pack.heads, (half + 1) * pack.heads), take_columns(dout, own));
-}
-
-// Of two ranks: half of the heads' own keys hide the way of the other's, and the rest that of the
-// gradients back. Sums of two have the same bits in either order.
-Tensor backward_of_two(const Tensor& qkv, const Ring& ring, const Tensor& out,
-                       const Tensor& log_sum_exp, const Tensor& dout) {
-  const Round round(ring);
-  Tensor other, arriving;
-  dist::Transfer on_the_way = round.pass_on(0, take_columns(qkv, round.keys()), other);
-  ops::PartGradients halves[2];
-  halves[0] = half_backward(round, 0, qkv, out, log_sum_exp, dout);
-  on_the_way.wait();
-  const ops::PartGradients part = ops::attend_part_backward(
-      take_columns(qkv, round.queries()), other, round.pack(1), out, log_sum_exp, dout);
-  other = Tensor();
-  dist::Transfer gradients = round.pass_on(1, part.dkv.to(DType::f32), arriving);
-  halves[1] = half_backward(round, 1, qkv, out, log_sum_exp, dout);
-  const Tensor dq(part.dq.shape(), DType::f32, qkv.device()),
-      dkv({qkv.size(0), round.keys().count}, DType::f32, qkv.device());
-  const std::int64_t width = round.queries().count / 2, keys = round.keys().count / 4;
-  for (const std::int64_t half : {0, 1}) {
-    ops::copy_columns(halves[half].dq.to(DType::f32), 0, dq, half * width, width);
-    const Tensor of_half = halves[half].dkv.to(DType::f32);
-    for (const std::int64_t of_values : {0, 1})
-      ops::copy_columns(of_half, of_values * keys, dkv, (2 * of_values + half) * keys, keys);
-  }
-  ops::add_in_place(dq, part.dq);
-  gradients.wait();
-  ops::add_in_place(dkv, arriving);
-  return side_by_side(qkv, round, dq, dkv);
+  if (arriving.defined()) ops::add_in_place(own.dkv, arriving);
+  if (dq.defined()) ops::add_in_place(own.dq, dq);
+  const Tensor dqkv(qkv.shape(), qkv.dtype(), qkv.device());
+  ops::copy_columns(own.dq.to(qkv.dtype()), 0, dqkv, round.queries().first, round.queries().count);
+  ops::copy_columns(own.dkv.to(qkv.dtype()), 0, dqkv, round.keys().first, round.keys().count);
+  return dqkv;
 }
 
 void check_ranks(const Ring& ring) {
   if (ring.packs.size() != static_cast<std::size_t>(ring.group->size()))
     fail("ring attention: {} ranks, keys of {}", ring.group->size(), ring.packs.size());
-}
-
-bool even_heads(const Ring& ring) {
-  const ops::AttentionPack& pack = ring.packs.front();
-  return pack.heads % 2 == 0 && pack.key_heads % 2 == 0;
 }
 
 }  // namespace
@@ -178,8 +167,7 @@ Tensor ring_attention(ops::Tape& tape, const Tensor& qkv, const Ring& ring) {
   const Tensor out = made.tensors[0], log_sum_exp = made.tensors[1];
   tape.record(out, {qkv}, [qkv, ring, out, log_sum_exp](ops::Tape& t) {
     const Tensor dout = t.take(out).to(qkv.dtype());
-    const bool two = ring.group->size() == 2 && even_heads(ring);
-    t.accumulate(qkv, (two ? backward_of_two : backward)(qkv, ring, out, log_sum_exp, dout));
+    t.accumulate(qkv, backward(qkv, ring, out, log_sum_exp, dout));
   });
   return out;
 }

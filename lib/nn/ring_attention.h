@@ -5,12 +5,13 @@
 // adds up the results of the parts (ops/attention/partial_attention.h). In backward the keys and
 // values are passed round again, followed by their gradients in f32. Each rank adds its share, and
 // the last step returns the gradients to the rank of the keys and values. So no rank holds more
-// than two parts. With two ranks and an even number of heads, backward attends over its own keys in
-// two halves of the heads, so that computing hides the transfers in both directions.
+// than two parts. Backward attends over its own keys in two halves of the heads, the second at the
+// end, so that computing hides the first transfer and the last. One key head is not halved.
 // With even parts and c ranks, a rank sends 2 (c-1) S/c G K elements in forward. In backward it
 // sends the same, and the same number again in f32.
 // Source: Liu, Zaharia and Abbeel, "Ring attention with blockwise transformers for near-infinite
 // context" (2023).
+// On a GPU a part is attended over by cuDNN where it can be (ops/attention/attention_choice.h).
 // Every rank of the group must run the same calls in the same order. Not causal.
 // Shape letters: S tokens of all ranks, H heads, G key/value heads, K head dim.
 // SPDX-License-Identifier: Apache-2.0

@@ -85,7 +85,28 @@ void test_hard_numbers(Checker& checker) {
   checker.check("nothing is no error", attention_merge(call, nullptr) == 0);
 }
 
+void test_turn(Checker& checker, int rows, int columns) {
+  const auto size = static_cast<std::size_t>(rows) * columns;
+  const std::vector<float> values = noise(size, 5);
+  const DeviceArray<float> from(values), to(size);
+  need(attention_turn(from.get(), to.get(), rows, columns, nullptr), "turn");
+  const std::vector<float> found = to.host();
+  bool same = true;
+  for (int row = 0; row < rows; ++row)
+    for (int column = 0; column < columns; ++column)
+      same = same && found[static_cast<std::size_t>(column) * rows + row] ==
+                         values[static_cast<std::size_t>(row) * columns + column];
+  checker.check("turned, " + std::to_string(rows) + " x " + std::to_string(columns), same);
+}
+
 void tests(Checker& checker) {
+  test_turn(checker, 100, 6);
+  test_turn(checker, 24, 131);
+  test_turn(checker, 1, 1);
+  checker.check("nothing to turn is no error",
+                attention_turn(nullptr, nullptr, 0, 5, nullptr) == 0);
+  checker.check("sizes below zero are refused",
+                attention_turn(nullptr, nullptr, -1, 5, nullptr) == cudaErrorInvalidValue);
   for (const int head_dim : {1, 6, 64, 128, 200})
     compare(checker, 9, 3, head_dim);
   if (!small()) compare(checker, 20000, 16, 128);

@@ -79,14 +79,14 @@ struct Call {
   std::int64_t k_column = 0, v_column = 0;
   Tensor out, log_sum_exp;
   AttentionBody body = AttentionBody::own;  // that ran forward on a GPU, and ordered log_sum_exp
-  bool part = false;                        // of the keys: by our own kernels
+  bool part = false;                        // of the keys; log_sum_exp is [H, S] for any body
 };
 
 AttentionArgs arguments(const Call& c) {
   AttentionArgs args;
   args.type = c.q.dtype();
   args.causal = c.pack.causal;
-  args.own = c.part;
+  args.part = c.part;
   args.heads = c.pack.heads;
   args.key_heads = c.pack.key_heads;
   args.head_dim = c.pack.head_dim;

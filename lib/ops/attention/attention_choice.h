@@ -1,8 +1,9 @@
 // Chooses the CUDA body of attention: our own kernels or cuDNN's.
 //
 // Our kernels are deterministic and support every case. cuDNN's need a Hopper or later GPU, bf16
-// and head dims of 64 or 128; their backward pass is not deterministic. The choice does not affect
-// the CPU, which has one body.
+// and head dims of 64 or 128; their backward pass is not deterministic. The choice is the same for
+// all keys and for parts of them (partial_attention.h). It does not affect the CPU, which has one
+// body.
 // Thread-safety: set before the first op, from one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -34,8 +35,7 @@ struct AttentionRequest {
   bool causal = false;
   bool deterministic = false;
   int head_dim = 0;
-  bool aligned = false;        ///< rows and matrices begin at multiples of 16 bytes
-  bool empty_samples = false;  ///< this cuDNN supports samples without queries and keys
+  bool aligned = false;  ///< rows and matrices begin at multiples of 16 bytes
   std::span<const std::int64_t> query_starts, key_starts;
 };
 
@@ -44,7 +44,7 @@ struct AttentionRequest {
 std::string why_not_cudnn(const AttentionRequest& request);
 
 struct AttentionArgs;  // attention_kernels.h
-/// The same for the arguments of a call. `empty_samples` as in AttentionRequest.
-std::string why_not_cudnn(const AttentionArgs& args, bool empty_samples);
+/// The same for the arguments of a call.
+std::string why_not_cudnn(const AttentionArgs& args);
 
 }  // namespace vfm::ops

@@ -5,18 +5,23 @@
 // and for each gradient. If they differ by more, or cuDNN cannot build the shape, a warning says so
 // once and our own kernels run that shape from then on. Where the own result is not finite nothing
 // can be compared: that call keeps it, and the next one tries again.
-// Thread-safety: one thread drives the GPU.
+// Of a part of the keys the log-sum-exps are compared, too, as the sum of the parts depends on
+// them. Thread-safety: one thread drives the GPU.
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/attention_cuda.h"
 
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "kernels/attention_merge.h"
+#include "kernels/elementwise.h"
 #include "kernels/newest_query.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_rooms.h"
@@ -52,7 +57,8 @@ void backward_own(const AttentionArgs& args, const AttentionDeviceWork& work) {
   check_gpu(kernels::attention_backward(call, compute_stream()), "run attention backward");
 }
 
-// For a shape, and for packs of it with empty samples, which may go wrong by themselves.
+// For a shape, and for packs of it with empty samples, and for parts of the keys, which may go
+// wrong by themselves.
 struct Trust : CudnnTrust {
   bool forward_checked = false, backward_checked = false;
 };
@@ -64,18 +70,18 @@ AttentionShape shape_of(const AttentionArgs& args) {
 
 // Never destroyed, as it needs no destruction.
 Trust& trust_in(const AttentionArgs& args) {
-  static auto* const known = new std::map<std::pair<AttentionShape, bool>, Trust>;
+  static auto* const known = new std::map<std::tuple<AttentionShape, bool, bool>, Trust>;
   const AttentionShape shape = shape_of(args);
-  return (*known)[{shape, has_empty_samples(args, shape)}];
+  return (*known)[{shape, has_empty_samples(args, shape), args.part}];
 }
 
 std::string name_of(const AttentionArgs& args) {
-  return "attention of " + text_of(shape_of(args));
+  return (args.part ? "a part of attention of " : "attention of ") + text_of(shape_of(args));
 }
 
 std::string why_not(const AttentionArgs& args) {
   if (std::string why = why_no_cudnn(); !why.empty()) return why;
-  return why_not_cudnn(args, cudnn_takes_empty_samples());
+  return why_not_cudnn(args);
 }
 
 // Whether cuDNN shall try; says once why it does not.
@@ -90,10 +96,60 @@ bool wants_cudnn(const AttentionArgs& args) {
   return false;
 }
 
+// Zeros the rows of samples that cuDNN is not given, as they have no queries or no keys.
+void zero_others(const AttentionArgs& args, const std::int64_t* starts, void* rows,
+                 std::int64_t row_bytes) {
+  for (std::int64_t sample = 0; sample < args.samples; ++sample)
+    if (const std::int64_t count = starts[sample + 1] - starts[sample];
+        count > 0 && !attends(args, sample))
+      zero_bytes(static_cast<std::byte*>(rows) + starts[sample] * row_bytes, Device::cuda,
+                 static_cast<std::size_t>(count * row_bytes));
+}
+
+void turn(const float* from, float* to, std::int64_t rows, std::int64_t columns) {
+  check_gpu(kernels::attention_turn(from, to, rows, columns, compute_stream()),
+            "turn log-sum-exps of attention");
+}
+
+// cuDNN writes bf16, and log_sum_exp as [S, H].
+void forward_cudnn(const AttentionArgs& args, const AttentionDeviceWork& work) {
+  const std::int64_t queries = queries_of(args), width = std::int64_t{args.heads} * args.head_dim;
+  std::optional<PartRoom> room;
+  AttentionArgs call = args;
+  if (args.part) {
+    room.emplace(args, false, Device::cuda);
+    call.out = room->out.raw(), call.log_sum_exp = room->statistics.data<float>();
+  }
+  attention_forward_cudnn(call, *work.cudnn);
+  zero_others(call, call.query_starts, call.out, 2 * width);
+  zero_others(call, call.query_starts, call.log_sum_exp, std::int64_t{sizeof(float)} * args.heads);
+  if (!args.part) return;
+  check_gpu(kernels::convert(kernel_type(args.type), call.out, kernels::Type::f32, args.out,
+                             queries * width, compute_stream()),
+            "convert a part of attention");
+  turn(call.log_sum_exp, args.log_sum_exp, queries, args.heads);
+}
+
+void backward_cudnn(const AttentionArgs& args, const AttentionDeviceWork& work) {
+  std::optional<PartRoom> room;
+  AttentionArgs call = args;
+  if (args.part) {
+    room.emplace(args, true, Device::cuda);
+    call.log_sum_exp = room->statistics.data<float>();
+    turn(args.log_sum_exp, call.log_sum_exp, args.heads, queries_of(args));
+  }
+  attention_backward_cudnn(call, *work.cudnn);
+  // Only queries and keys of their own matrices can be without the other. Beside queries that are
+  // columns of a wider one it is zero from the start, and a row of keys has its values beside it.
+  if (args.q_stride == std::int64_t{args.heads} * args.head_dim)
+    zero_others(args, args.query_starts, args.dq, 2 * args.q_stride);
+  zero_others(args, args.key_starts, args.dk, 2 * args.kv_stride);
+}
+
 // cuDNN's forward, compared with our own if that was not done. False if it is not to be used.
 bool try_forward(Trust& trust, const AttentionArgs& args, const AttentionDeviceWork& work) {
   try {
-    attention_forward_cudnn(args, *work.cudnn);
+    forward_cudnn(args, work);
   } catch (const Error& error) {
     if (GpuGraph::recording()) throw;  // plainly, it runs perhaps
     trust.refuse(name_of(args), error.what());
@@ -106,13 +162,21 @@ bool try_forward(Trust& trust, const AttentionArgs& args, const AttentionDeviceW
   own.out = room.out.raw();
   own.log_sum_exp = room.log_sum_exp.data<float>();
   forward_own(own, work);
-  return trust.agree(
-      trust.forward_checked, name_of(args),
-      {{{"output", args.out, rows, width, width}, {"", own.out, rows, width, width}}});
+  const DType type = args.wide ? DType::f32 : args.type;
+  std::vector<std::pair<ResultPart, ResultPart>> results = {
+      {{"output", args.out, rows, width, width, type}, {"", own.out, rows, width, width, type}}};
+  const auto sums = [&](const char* name, const float* at) {
+    return ResultPart{name, at, args.heads, rows, rows, DType::f32, true};
+  };
+  if (args.part)
+    results.emplace_back(sums("log-sum-exp", args.log_sum_exp), sums("", own.log_sum_exp));
+  return trust.agree(trust.forward_checked, name_of(args), results);
 }
 
-// Backward by our own kernels after forward by cuDNN: repeat forward, for our order of log_sum_exp.
+// Backward by our own kernels after forward by cuDNN: repeat forward, for our order of log_sum_exp,
+// which that of parts has.
 void backward_own_again(AttentionArgs args, const AttentionDeviceWork& work) {
+  if (args.part) return backward_own(args, work);
   const ForwardRoom room(args, Device::cuda);
   args.out = room.out.raw();
   args.log_sum_exp = room.log_sum_exp.data<float>();
@@ -123,7 +187,7 @@ void backward_own_again(AttentionArgs args, const AttentionDeviceWork& work) {
 bool try_backward(Trust& trust, const AttentionArgs& args, const AttentionDeviceWork& work) {
   if (trust.refused) return false;
   try {
-    attention_backward_cudnn(args, *work.cudnn);
+    backward_cudnn(args, work);
   } catch (const Error& error) {
     if (GpuGraph::recording()) throw;  // plainly, it runs perhaps
     trust.refuse(name_of(args), error.what());
@@ -185,9 +249,9 @@ std::shared_ptr<const AttentionDeviceWork> cuda::attention_work(const AttentionP
 
 AttentionBody cuda::attend(const AttentionArgs& args, const AttentionPack& pack) {
   const AttentionDeviceWork& work = *pack.work;
-  if (!args.bias && !args.own && wants_cudnn(args)) {
+  if (!args.bias && wants_cudnn(args)) {
     if (attention_body() == AttentionBody::cudnn) {
-      attention_forward_cudnn(args, *work.cudnn);
+      forward_cudnn(args, work);
       return AttentionBody::cudnn;
     }
     Trust& trust = trust_in(args);
@@ -200,8 +264,9 @@ AttentionBody cuda::attend(const AttentionArgs& args, const AttentionPack& pack)
 void cuda::attend_backward(const AttentionArgs& args, const AttentionPack& pack,
                            AttentionBody forward) {
   const AttentionDeviceWork& work = *pack.work;
-  if (forward == AttentionBody::own) return backward_own(args, work);
-  if (attention_body() == AttentionBody::cudnn) return attention_backward_cudnn(args, *work.cudnn);
+  if (args.part ? !wants_cudnn(args) : forward == AttentionBody::own)
+    return backward_own(args, work);
+  if (attention_body() == AttentionBody::cudnn) return backward_cudnn(args, work);
   if (!try_backward(trust_in(args), args, work)) backward_own_again(args, work);
 }
 

@@ -29,7 +29,9 @@ inline constexpr std::int64_t kAttentionSpareRows = 128;
 struct AttentionArgs {
   DType type = DType::f32;
   bool causal = false;
-  bool own = false;  // on a GPU: use our own kernels, whatever is chosen
+  // Of the keys: forward's `out` is f32, backward's `out`, `dout` and log_sum_exp are of all parts,
+  // and log_sum_exp is [H, S] for every body.
+  bool part = false;
   int heads = 0, key_heads = 0, head_dim = 0;
   float scale = 0;
   const float* bias = nullptr;  // [H, 2 bias_reach - 1]; forward only, for relative_attention
@@ -43,7 +45,7 @@ struct AttentionArgs {
   const AttentionItem* items = nullptr;  // forward only; begin is a multiple of kQueryBlock
   std::int64_t item_count = 0;
   void* out = nullptr;                               // [S, H K]
-  float* log_sum_exp = nullptr;                      // [H, S]; on a GPU S has spare rows
+  float* log_sum_exp = nullptr;  // [H, S]; on a GPU S has spare rows, unless `part`
   const void* dout = nullptr;                        // backward only, like out
   void *dq = nullptr, *dk = nullptr, *dv = nullptr;  // backward only, like q, k, v
   float* scratch = nullptr;                          // scratch_stride floats for each thread
@@ -65,7 +67,8 @@ VFM_KERNEL(std::shared_ptr<const AttentionDeviceWork>, attention_work, const Att
 /// Returns the body that ran. Backward needs it, as our own kernels and cuDNN differ in the order
 /// of log_sum_exp. Throws Error if cuDNN was chosen by name and cannot compute the call.
 VFM_KERNEL(AttentionBody, attend, const AttentionArgs& args, const AttentionPack& pack)
-/// `forward` is the body that attend() returned for these arguments.
+/// `forward` is the body that attend() returned for these arguments. For a part either body can run
+/// backward, whichever ran forward.
 VFM_KERNEL(void, attend_backward, const AttentionArgs& args, const AttentionPack& pack,
            AttentionBody forward)
 

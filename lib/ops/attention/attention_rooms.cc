@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/attention_rooms.h"
 
+#include <optional>
+
 #include "ops/attention/attention_shape.h"
 #include "ops/cudnn/cudnn_cuda.h"
 #include "tensor/device.h"
@@ -14,6 +16,12 @@ std::int64_t queries_of(const AttentionArgs& args) {
 }
 std::int64_t keys_of(const AttentionArgs& args) {
   return args.key_starts[args.samples];
+}
+
+/// The kernels between cuDNN's type and order and ours.
+void note_changes(const PartRoom& room) {
+  if (room.out.defined()) note_work("convert", {0, 3. * static_cast<double>(room.out.bytes())});
+  note_work("attention_turn", {0, 2. * static_cast<double>(room.statistics.bytes())});
 }
 
 }  // namespace
@@ -32,8 +40,15 @@ CudnnBackwardRoom::CudnnBackwardRoom(const AttentionArgs& args, Device device)
   dv_heads = Tensor(shape, DType::bf16, device);
 }
 
+PartRoom::PartRoom(const AttentionArgs& args, bool backward, Device device)
+    : statistics({queries_of(args) + kAttentionSpareRows, args.heads}, DType::f32, device) {
+  if (!backward)
+    out = Tensor({queries_of(args), std::int64_t{args.heads} * args.head_dim}, args.type, device);
+}
+
 ForwardRoom::ForwardRoom(const AttentionArgs& args, Device device)
-    : out({queries_of(args), std::int64_t{args.heads} * args.head_dim}, args.type, device),
+    : out({queries_of(args), std::int64_t{args.heads} * args.head_dim},
+          args.wide ? DType::f32 : args.type, device),
       log_sum_exp({args.heads, queries_of(args)}, DType::f32, device) {}
 
 GradientRoom::GradientRoom(const AttentionArgs& args, Device device)
@@ -44,20 +59,25 @@ GradientRoom::GradientRoom(const AttentionArgs& args, Device device)
 bool count_attention_rooms(const AttentionArgs& args, bool backward) {
   constexpr Device kMeta = Device::meta;
   if (layout_device(kMeta) != Device::cuda) return false;
-  const bool cudnn = attention_body() != AttentionBody::own && args.bias == nullptr && !args.own &&
-                     counts_as_cudnn() && why_not_cudnn(args, false).empty();
+  const bool cudnn = attention_body() != AttentionBody::own && args.bias == nullptr &&
+                     counts_as_cudnn() && why_not_cudnn(args).empty();
   if (!cudnn) {
     if (backward) OwnBackwardRoom(args, kMeta);
     return false;
   }
-  if (backward) CudnnBackwardRoom(args, kMeta);
+  {
+    std::optional<PartRoom> part;
+    if (args.part) note_changes(part.emplace(args, backward, kMeta));
+    if (backward) CudnnBackwardRoom(args, kMeta);
+  }
   if (attention_body() == AttentionBody::cudnn ||
       !first_on_meta((backward ? "attention backward of " : "attention of ") +
-                     text_of(attention_shape(args, false))))
+                     text_of(attention_shape(args, false)) + (args.part ? ", a part" : "")))
     return true;
   if (backward) {
     const GradientRoom gradients(args, kMeta);
-    const ForwardRoom again(args, kMeta);
+    std::optional<ForwardRoom> again;
+    if (!args.part) again.emplace(args, kMeta);
     OwnBackwardRoom(args, kMeta);
   } else {
     ForwardRoom(args, kMeta);

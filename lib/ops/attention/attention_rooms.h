@@ -24,10 +24,18 @@ struct CudnnBackwardRoom {
   Tensor dk_heads, dv_heads;  ///< bf16; undefined if H equals G
 };
 
+/// What cuDNN makes of a part of the keys, and what it reads in backward, before and after the
+/// change to our own type and order.
+struct PartRoom {
+  PartRoom(const AttentionArgs& args, bool backward, Device device);
+  Tensor out;         ///< [S, H K] bf16; undefined in backward
+  Tensor statistics;  ///< [S + spare rows, H] f32
+};
+
 /// Results of forward, for a comparison with another body's or for use in backward.
 struct ForwardRoom {
   ForwardRoom(const AttentionArgs& args, Device device);
-  Tensor out;          ///< [S, H K]
+  Tensor out;          ///< [S, H K]; f32 of a part
   Tensor log_sum_exp;  ///< [H, S] f32
 };
 

@@ -37,10 +37,13 @@ AttentionShape attention_shape(const AttentionArgs& args, bool fill_up) {
 
 bool has_empty_samples(const AttentionArgs& args, const AttentionShape& shape) {
   for (std::int64_t i = 0; i < args.samples; ++i)
-    if (args.query_starts[i] == args.query_starts[i + 1] ||
-        args.key_starts[i] == args.key_starts[i + 1])
-      return true;
+    if (!attends(args, i)) return true;
   return shape.samples > args.samples;
+}
+
+bool attends(const AttentionArgs& args, std::int64_t sample) {
+  return args.query_starts[sample] < args.query_starts[sample + 1] &&
+         args.key_starts[sample] < args.key_starts[sample + 1];
 }
 
 std::string text_of(const AttentionShape& shape) {
@@ -63,12 +66,19 @@ std::int64_t round_up_rows(std::int64_t rows) {
 
 std::vector<AttentionPart> attention_parts(const AttentionArgs& args, bool fill_up) {
   const AttentionShape pack = attention_shape(args, fill_up);
-  if (fill_up) return {{pack, 0, args.samples}};
   std::vector<AttentionPart> parts;
-  for (std::int64_t first = 0; first < args.samples; first += parts.back().count) {
-    const auto left = static_cast<std::uint64_t>(args.samples - first);
-    parts.push_back({pack, first, static_cast<std::int64_t>(std::bit_floor(left))});
-    parts.back().shape.samples = parts.back().count;
+  for (std::int64_t first = 0, run = 0; first < args.samples;) {
+    while (first + run < args.samples && attends(args, first + run))
+      ++run;
+    if (run == 0) {
+      ++first;
+      continue;
+    }
+    const std::int64_t count =
+        fill_up ? run : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(run)));
+    parts.push_back({pack, first, count});
+    parts.back().shape.samples = fill_up ? round_up_samples(count) : count;
+    first += count, run -= count;
   }
   return parts;
 }

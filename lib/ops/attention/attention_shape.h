@@ -3,8 +3,9 @@
 //
 // Building a plan takes time, so packs share plans: the length of the longest sample is rounded up,
 // and the number of samples is a power of two. If cuDNN supports samples of length zero, a pack is
-// filled up with such samples. Otherwise it is split into parts, with one call each. Kernels read
-// the lengths and starts of samples from arrays.
+// filled up with such samples. Otherwise it is split into parts, with one call each. Samples
+// without queries or without keys are in no part. Kernels read the lengths and starts of samples
+// from arrays.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -53,8 +54,10 @@ struct AttentionPart {
     return {of_pack + first, static_cast<std::size_t>(count) + 1};
   }
 };
-/// Returns the whole pack if it is filled up, else parts of 2^n samples, in order, the largest
-/// first.
+/// Whether the sample has queries and keys.
+bool attends(const AttentionArgs& args, std::int64_t sample);
+/// Returns the parts of the runs of samples that have queries and keys, in order: each run whole if
+/// it is filled up, else parts of 2^n samples, the largest first.
 std::vector<AttentionPart> attention_parts(const AttentionArgs& args, bool fill_up);
 
 /// Returns the lengths of the samples, followed by zeros up to `samples` lengths. `starts` holds

@@ -7,7 +7,8 @@
 // the output of all parts together, and the gradients of the parts add up.
 // The result of a part stays f32 until all parts are combined. If each were rounded to bf16, about
 // every third element of the sum would be another bf16 number, and E4M3 codes computed from it
-// would sometimes differ by a whole step.
+// would sometimes differ by a whole step. On a GPU cuDNN computes parts where it computes whole
+// attention (attention_choice.h). It rounds each to bf16, which is then changed to f32.
 // Sources: Dao, "FlashAttention-2" (2023); Liu, Zaharia and Abbeel, "Ring attention with blockwise
 // transformers for near-infinite context" (2023).
 // Shape letters: S queries of the pack, L keys of the part, H heads, G key/value heads, K head dim.
@@ -18,8 +19,8 @@
 
 namespace vfm::ops {
 
-/// Attention over a part of the keys, by our own kernels. For a sample without keys in the part
-/// both tensors are zero, which AttentionSum ignores.
+/// Attention over a part of the keys. For a sample without keys in the part both tensors are zero,
+/// which AttentionSum ignores.
 struct PartOfAttention {
   Tensor out;          ///< [S, H K] f32
   Tensor log_sum_exp;  ///< [H, S] f32

@@ -26,11 +26,13 @@ inline bool counts_as_cudnn() {
 /// Returns a text for people: cuDNN's version, or why it cannot be loaded.
 std::string describe_cudnn();
 
-/// Columns of a bf16 matrix on the GPU. Consecutive rows are `stride` elements apart.
+/// Columns of a matrix on the GPU, bf16 or f32. Consecutive rows are `stride` elements apart.
 struct ResultPart {
   const char* name;
   const void* data;
   std::int64_t rows, width, stride;
+  DType type = DType::bf16;
+  bool logarithms = false;  ///< differences are relative to the numbers that they are logarithms of
 };
 
 /// The state of cuDNN's kernels for one shape. `what` names the shape in messages: "attention of 4

@@ -25,9 +25,16 @@ struct PassTime {
   double tp = 0, cp = 0, all = 0;
 };
 
+/// Whether each rank has several key heads, so that a ring's backward has halves of them
+/// (nn/ring_attention.h).
+bool has_halves(const Recipe& recipe, const Candidate& c) {
+  const models::NetworkConfig* network = kind_of(recipe.model.type).network(recipe.model);
+  return network == nullptr || network->heads().key_heads > c.tp * c.cp_heads;
+}
+
 /// `beside`: the part of what travels in chunks along tp that products hide.
 PassTime time_of_passes(const models::Gpu& gpu, int per_node, const Candidate& c,
-                        const CountedWork& work, double beside) {
+                        const CountedWork& work, double beside, bool halves) {
   PassTime time;
   double round = 0;
   for (const auto& [what, sent] : work.messages) {
@@ -43,8 +50,12 @@ PassTime time_of_passes(const models::Gpu& gpu, int per_node, const Candidate& c
   const auto attention = work.seconds.find("attention");
   // A CPU's cores compute and exchange by turns.
   const bool hidden = !gpu.cpu && attention != work.seconds.end();
-  // One part of the keys is here at first, and the last one hides nothing.
-  time.cp += std::max(round / std::max(2, c.cp), round - (hidden ? attention->second : 0));
+  // In forward nothing is on the way while a rank attends over the last part. In backward half of
+  // the own keys hides the last gradients. Without halves these are exposed: of one part in f32,
+  // where all parts but one went round in bf16, twice, and their gradients in f32.
+  const double parts = std::max(2, c.cp / c.cp_heads),
+               last = halves ? 0 : round / (2 * (parts - 1));
+  time.cp += std::max(last, round - (hidden ? attention->second * (1 - 1 / parts) : 0));
   time.all = work.computing() + time.tp + time.cp + work.offload;
   return time;
 }
@@ -142,10 +153,11 @@ StepTime LayoutCost::time_of(const Candidate& c, const std::vector<StageWork>& s
   const Recipe recipe = c.of(recipe_);
   const TpTime tp = tp_time(recipe, gpu_, group_on_nodes("tp", c, per_node_), c.tp_chunks);
   const double beside = c.tp_chunks > 1 ? 1 - tp.exposed / tp.sent : 0;
+  const bool halves = has_halves(recipe_, c);
   std::vector<PassTime> passing;
   std::size_t longest = 0;
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    passing.push_back(time_of_passes(gpu_, per_node_, c, stages[i].all, beside));
+    passing.push_back(time_of_passes(gpu_, per_node_, c, stages[i].all, beside, halves));
     if (passing[i].all > passing[longest].all) longest = i;
   }
   const StageWork& work = stages[longest];

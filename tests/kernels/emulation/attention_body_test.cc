@@ -128,9 +128,8 @@ TEST_CASE(
   CHECK(warnings.empty());
 }
 
-TEST_CASE("keys in parts are for our own kernels, and add up to all keys together") {
+TEST_CASE("keys in parts add up to all keys together, by cuDNN where it can") {
   test::EmulatedCudnn& cudnn = fresh();
-  set_attention_body(AttentionBody::cudnn);
   const DType dtype = GENERATE(DType::bf16, DType::f32);
   AttentionPack all = pack_of({20, 7, 150}, 4, 2);
   // The first part has no keys of the second sample, the second part none of the first.
@@ -169,7 +168,75 @@ TEST_CASE("keys in parts are for our own kernels, and add up to all keys togethe
   one.key_lengths = {140};
   const Tensor whole = cross_attention(silent, q.rows(27, 177), third, one).to(DType::f32);
   CHECK(apart(found[0].rows(27, 177), whole) < (dtype == DType::f32 ? 1e-5 : 2e-2));
-  CHECK(cudnn.forward_calls + cudnn.backward_calls == 0);
+  CHECK(cudnn.forward_calls == (dtype == DType::f32 ? 0 : 2));
+  CHECK(cudnn.backward_calls == (dtype == DType::f32 ? 0 : 2));
+  CHECK(warnings.empty());
+}
+
+TEST_CASE("a wrong log-sum-exp of a part, or a wrong gradient, is not used") {
+  test::EmulatedCudnn& cudnn = fresh();
+  // Two heads for a wrong sum, three for a wrong gradient.
+  const int heads = GENERATE(2, 3);
+  cudnn.sums_off = heads == 2 ? 0.05f : 0.f;
+  cudnn.dk_factor = heads == 3 ? 0.9f : 1.f;
+  const AttentionPack pack = pack_of({90, 37}, heads);
+  const std::int64_t width = heads * std::int64_t{64};
+  const Tensor q = noise_tensor({127, width}, 1, DType::bf16),
+               kv = noise_tensor({127, 2 * width}, 2, DType::bf16),
+               dout = noise_tensor({127, width}, 3, DType::bf16);
+  const auto run_part = [&](Device device) {
+    const PartOfAttention part = attend_part(q.to(device), kv.to(device), pack);
+    const PartGradients back =
+        attend_part_backward(q.to(device), kv.to(device), pack, part.out.to(DType::bf16),
+                             part.log_sum_exp, dout.to(device));
+    return std::vector<Tensor>{part.out, part.log_sum_exp, back.dq, back.dkv};
+  };
+  const std::vector<Tensor> expected = run_part(Device::cpu);
+  for (int again = 0; again < 2; ++again) {
+    const std::vector<Tensor> found = run_part(Device::cuda);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      CHECK(apart(found[i], expected[i]) < 2e-2);
+  }
+  CHECK(cudnn.forward_calls == 1);
+  CHECK(cudnn.backward_calls == (heads == 2 ? 0 : 1));
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings[0], Catch::StartsWith("a part of attention of 2 samples of 128 queries"));
+  CHECK_THAT(warnings[0],
+             Catch::Contains(heads == 2 ? "its log-sum-exp differs by" : "its dk differs by"));
+  // By its name it is trusted, and cannot do everything.
+  set_attention_body(AttentionBody::cudnn);
+  run_part(Device::cuda);
+  CHECK(cudnn.backward_calls == (heads == 2 ? 1 : 2));
+  CHECK_THROWS_WITH(
+      attend_part(q.to(DType::f32).to(Device::cuda), kv.to(DType::f32).to(Device::cuda), pack),
+      Catch::Contains("it takes bf16 only"));
+}
+
+TEST_CASE("the memory that is counted for a part is what it takes") {
+  const AttentionBody body = GENERATE(AttentionBody::automatic, AttentionBody::own);
+  fresh();
+  set_attention_body(body);
+  const AttentionPack pack = pack_of({190, 333, 76}, 4);
+  const auto step = [&](Device device) {
+    const auto made = [&](std::int64_t width) {
+      return device == Device::meta ? Tensor({599, width}, DType::bf16, device)
+                                    : noise_tensor({599, width}, 1, DType::bf16).to(device);
+    };
+    const Tensor q = made(256), kv = made(512);
+    const PartOfAttention part = attend_part(q, kv, pack);
+    attend_part_backward(q, kv, pack, part.out.to(DType::bf16), part.log_sum_exp, made(256));
+  };
+  const MetaAccount account(Device::cuda);
+  step(Device::meta);
+  reset_cuda_peak();
+  const double before = static_cast<double>(cuda_memory().current);
+  step(Device::cuda);
+  const double taken = static_cast<double>(cuda_memory().peak) - before;
+  CHECK(static_cast<double>(account.memory().peak) == Approx(taken).epsilon(0.03));
+  // And the work is cuDNN's, or our own.
+  for (const auto& [call, times] : account.calls())
+    if (call.kind == WorkKind::attention) CHECK(call.cudnn == (body == AttentionBody::automatic));
+  CHECK(account.kernels().contains("attention_turn") == (body == AttentionBody::automatic));
 }
 
 TEST_CASE("attention in FP8 by cuDNN is that of the CPU, from codes to the result") {
@@ -265,14 +332,14 @@ TEST_CASE("packs that are filled up with empty samples are compared by themselve
   CHECK(warnings.size() == 1);
 }
 
-TEST_CASE("before cuDNN takes empty samples, no pack is filled up, and one with some is our own") {
+TEST_CASE("before cuDNN takes empty samples, no pack is filled up, and it gets those with rows") {
   test::EmulatedCudnn& cudnn = fresh();
   cudnn.empty_samples = false;
   check_right(pack_of({20, 21, 22}, 4, 1));
   check_right(pack_of({20, 21, 22}, 4, 1));
   CHECK(cudnn.forward_calls == 2);
   check_right(pack_of({20, 0, 22}, 4, 1));
-  CHECK(cudnn.forward_calls == 2);
+  CHECK(cudnn.forward_calls == 3);
   CHECK(warnings.empty());
 }
 

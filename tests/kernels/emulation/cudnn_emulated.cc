@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "base/error.h"
@@ -13,6 +14,7 @@
 #include "base/half.h"
 #include "ops/attention/attention_cudnn_cuda.h"
 #include "ops/attention/attention_fp8_cudnn_cuda.h"
+#include "ops/attention/attention_shape.h"
 #include "ops/conv/conv2d_cudnn_cuda.h"
 #include "ops/cudnn/cudnn_cuda.h"
 
@@ -27,11 +29,12 @@ void write(void* matrix, std::int64_t at, double value) {
   static_cast<std::uint16_t*>(matrix)[at] = float_to_bfloat16(static_cast<float>(value));
 }
 
-// Calls f(query row, first key row, keys that it sees, head) for each.
+// Calls f(query row, first key row, keys that it sees, head) for each of samples with keys.
 template <class F>
 void each_query(const ops::AttentionArgs& a, const F& f) {
   for (std::int64_t s = 0; s < a.samples; ++s)
-    for (std::int64_t row = a.query_starts[s]; row < a.query_starts[s + 1]; ++row)
+    for (std::int64_t row = a.query_starts[s]; row < a.query_starts[s + 1] && ops::attends(a, s);
+         ++row)
       for (int head = 0; head < a.heads; ++head) {
         const std::int64_t keys = a.key_starts[s + 1] - a.key_starts[s];
         f(row, a.key_starts[s], a.causal ? row - a.query_starts[s] + 1 : keys, head);
@@ -45,6 +48,15 @@ double score(const ops::AttentionArgs& a, std::int64_t row, std::int64_t key, in
     sum += double{read(a.q, row * a.q_stride + head * a.head_dim + d)} *
            read(a.k, key * a.kv_stride + key_head * a.head_dim + d);
   return sum * a.scale;
+}
+
+// Samples that have queries or keys alone are not written; what was there is not known.
+void spoil_others(const ops::AttentionArgs& a, const std::int64_t* starts, void* rows,
+                  std::int64_t bytes) {
+  for (std::int64_t s = 0; s < a.samples; ++s)
+    if (!ops::attends(a, s))
+      std::memset(static_cast<char*>(rows) + starts[s] * bytes, 0xff,
+                  static_cast<std::size_t>((starts[s + 1] - starts[s]) * bytes));
 }
 
 }  // namespace
@@ -77,6 +89,8 @@ void attention_forward_cudnn(const AttentionArgs& a, CudnnPack&) {
   test::EmulatedCudnn& state = test::emulated_cudnn();
   ++state.forward_calls;
   if (state.forward_fails) fail("cuDNN has no engine for this graph");
+  spoil_others(a, a.query_starts, a.out, 2 * std::int64_t{a.heads} * a.head_dim);
+  spoil_others(a, a.query_starts, a.log_sum_exp, 4 * std::int64_t{a.heads});
   each_query(a, [&](std::int64_t row, std::int64_t first, std::int64_t keys, int head) {
     const int column = head / (a.heads / a.key_heads) * a.head_dim;
     double sum = 0;
@@ -87,7 +101,7 @@ void attention_forward_cudnn(const AttentionArgs& a, CudnnPack&) {
       for (std::size_t d = 0; d < out.size(); ++d)
         out[d] += weight * read(a.v, key * a.kv_stride + column + static_cast<int>(d));
     }
-    a.log_sum_exp[row * a.heads + head] = static_cast<float>(std::log(sum));
+    a.log_sum_exp[row * a.heads + head] = static_cast<float>(std::log(sum) + state.sums_off);
     for (std::size_t d = 0; d < out.size(); ++d)
       write(a.out, (row * a.heads + head) * a.head_dim + static_cast<int>(d),
             state.out_factor * out[d] / sum);
@@ -133,6 +147,8 @@ void attention_backward_cudnn(const AttentionArgs& a, CudnnPack&) {
   store(a.dq, dq, width, a.q_stride, 1);
   store(a.dk, dk, key_width, a.kv_stride, state.dk_factor);
   store(a.dv, dv, key_width, a.kv_stride, 1);
+  if (a.q_stride == width) spoil_others(a, a.query_starts, a.dq, 2 * width);
+  spoil_others(a, a.key_starts, a.dk, 2 * a.kv_stride);
 }
 
 std::string why_no_cudnn_fp8() {

@@ -12,6 +12,7 @@ struct EmulatedCudnn {
   bool forward_fails = false, backward_fails = false;  ///< throws an Error
   bool empty_samples = true;                           ///< cudnn_takes_empty_samples()
   float out_factor = 1, dk_factor = 1;                 ///< of its results; 1 is right
+  float sums_off = 0;                                  ///< added to its log-sum-exps
   int forward_calls = 0, backward_calls = 0;
   std::string fp8_missing;  ///< why_no_cudnn_fp8()
   bool fp8_fails = false;   ///< throws an Error

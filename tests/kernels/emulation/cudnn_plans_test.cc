@@ -113,6 +113,22 @@ TEST_CASE("cuDNN has engines for attention in FP8 on an H200 and on a B200") {
                     Catch::StartsWith("cuDNN has no engine for this graph"));
 }
 
+TEST_CASE("cuDNN has engines for the parts of a ring on an H200") {
+  const auto part = [](std::int64_t samples, std::int64_t queries, std::int64_t keys, int heads,
+                       int key_heads) {
+    check({samples, queries, keys, heads, key_heads, 128, std::int64_t{heads} * 128,
+           std::int64_t{2} * key_heads * 128, false});
+  };
+  // 28B and 7B at 73,728 tokens with tp=8 cp=4 and tp=4 cp=4, tokens for heads and a ring, 7B at
+  // 8,192 tokens with cp=2; packs, unequal parts and shared keys.
+  part(1, 18432, 18432, 6, 6);
+  part(1, 18432, 18432, 8, 8);
+  part(1, 36864, 36864, 3, 3);
+  part(1, 4096, 4096, 32, 32);
+  part(4, 2048, 1024, 16, 4);
+  part(2, 128, 9216, 1, 1);
+}
+
 TEST_CASE("cuDNN has engines for a tokenizer's convolutions on an H200") {
   // Of frames at 720p and of its halves, as ops/conv/conv.h asks: over space, with a stride, over
   // time, and of single pixels.

@@ -4,123 +4,30 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <memory>
 #include <mutex>
 
 #include "base/error.h"
 #include "dist/threads.h"
 #include "ops/attention/attention_fp8.h"
 #include "support/distance.h"
-#include "support/noise.h"
+#include "support/ring_case.h"
 
 using namespace vfm;
 
 namespace {
 
-using Lengths = std::vector<std::int64_t>;
+using Case = test::RingCase;
+using test::Lengths;
+using test::part_of;
+using test::put;
+using test::RingOfAll;
 
-// Who has how many tokens of each sample, in order: rows[rank][sample].
-struct Case {
-  std::vector<Lengths> rows;
-  int heads = 2, key_heads = 2, head_dim = 16;
-  DType dtype = DType::f32;
-
-  int ranks() const { return static_cast<int>(rows.size()); }
-  std::int64_t width() const { return std::int64_t{heads} * head_dim; }
-  std::int64_t all_width() const { return width() + 2 * std::int64_t{key_heads} * head_dim; }
-  Lengths lengths() const {
-    Lengths sum(rows.front().size(), 0);
-    for (const Lengths& part : rows)
-      for (std::size_t s = 0; s < part.size(); ++s)
-        sum[s] += part[s];
-    return sum;
-  }
-  std::int64_t tokens(std::size_t rank) const {
-    std::int64_t sum = 0;
-    for (const std::int64_t n : rows[rank])
-      sum += n;
-    return sum;
-  }
-  /// Where the rows of a rank lie among all.
-  Lengths places(std::size_t rank) const {
-    Lengths result;
-    std::int64_t begin = 0;
-    for (std::size_t s = 0; s < rows[rank].size(); ++s) {
-      std::int64_t at = begin;
-      for (std::size_t r = 0; r < rows.size(); ++r) {
-        for (std::int64_t i = 0; r == rank && i < rows[r][s]; ++i)
-          result.push_back(at + i);
-        at += rows[r][s];
-      }
-      begin = at;
-    }
-    return result;
-  }
-};
-
-struct Outcome {
-  Tensor out, gradient;                             // f32, of all tokens
+struct Outcome : test::RingOutcome {
   std::vector<dist::Traffic::Count> forward, both;  // by rank
 };
 
-Tensor part_of(const Tensor& all, const Lengths& places) {
-  const Tensor part({static_cast<std::int64_t>(places.size()), all.size(1)}, all.dtype());
-  std::int64_t to = 0;
-  for (const std::int64_t row : places)
-    copy(all.rows(row, row + 1), part.rows(to, to + 1)), ++to;
-  return part;
-}
-
-void put(const Tensor& part, const Lengths& places, const Tensor& all) {
-  const Tensor plain = part.to(DType::f32);
-  std::int64_t from = 0;
-  for (const std::int64_t row : places)
-    copy(plain.rows(from, from + 1), all.rows(row, row + 1)), ++from;
-}
-
-Tensor queries_keys_values(const Case& c) {
-  std::int64_t tokens = 0;
-  for (const std::int64_t n : c.lengths())
-    tokens += n;
-  return noise_tensor({tokens, c.all_width()}, 1, c.dtype);
-}
-
-Tensor cotangent(const Case& c, const Tensor& qkv) {
-  return noise_tensor({qkv.size(0), c.width()}, 2, c.dtype);
-}
-
-Outcome together(const Case& c) {
-  Outcome outcome;
-  const Tensor qkv = queries_keys_values(c), dout = cotangent(c, qkv);
-  outcome.gradient = Tensor::zeros(qkv.shape());
-  ops::Tape tape;
-  tape.watch(qkv, outcome.gradient);
-  const Tensor out = ops::self_attention(
-      tape, qkv, {c.lengths(), c.lengths(), c.heads, c.key_heads, c.head_dim, false});
-  outcome.out = out.to(DType::f32).clone();
-  tape.backward(out, dout);
-  return outcome;
-}
-
-/// A group of all ranks of the world, and the ring of a case in it.
-struct RingOfAll {
-  std::unique_ptr<dist::Group> group;
-  nn::Ring ring;
-
-  RingOfAll(dist::World& world, const Case& c) {
-    std::vector<int> ranks;
-    for (int r = 0; r < c.ranks(); ++r)
-      ranks.push_back(r);
-    group = world.group("cp", ranks);
-    ring.group = group.get();
-    const Lengths& own = c.rows[static_cast<std::size_t>(world.rank())];
-    for (const Lengths& keys : c.rows)
-      ring.packs.push_back({own, keys, c.heads, c.key_heads, c.head_dim, false});
-  }
-};
-
 Outcome in_ring(const Case& c) {
-  const Tensor all = queries_keys_values(c), all_dout = cotangent(c, all);
+  const Tensor all = c.queries_keys_values(), all_dout = c.cotangent();
   Outcome outcome;
   outcome.out = Tensor({all.size(0), c.width()});
   outcome.gradient = Tensor(all.shape());
@@ -149,7 +56,8 @@ Outcome in_ring(const Case& c) {
 void compare(const Case& c) {
   INFO(c.ranks() << " ranks, " << dtype_name(c.dtype));
   const double tolerance = c.dtype == DType::f32 ? 3e-6 : 2e-2;
-  const Outcome expected = together(c), found = in_ring(c), again = in_ring(c);
+  const test::RingOutcome expected = test::together(c);
+  const Outcome found = in_ring(c), again = in_ring(c);
   CHECK(distance(found.out.floats(), expected.out.floats()) < tolerance);
   CHECK(distance(found.gradient.floats(), expected.gradient.floats()) < tolerance);
   CHECK(distance(found.gradient.floats(), again.gradient.floats()) == 0);
@@ -200,7 +108,7 @@ TEST_CASE(
                         Case{{{6, 1, 0}, {6, 0, 70}, {5, 0, 1}}, 4, 2, 128, DType::bf16},
                         Case{{{0, 3}, {2, 0}, {1, 1}, {40, 0}}, 2, 1, 64, DType::bf16}}) {
     INFO(c.ranks() << " ranks");
-    const Tensor all = queries_keys_values(c);
+    const Tensor all = c.queries_keys_values();
     ops::Tape silent(false);
     const ops::AttentionPack pack{c.lengths(), c.lengths(), c.heads,
                                   c.key_heads, c.head_dim,  false};

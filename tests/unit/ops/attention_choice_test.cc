@@ -30,24 +30,20 @@ TEST_CASE("cuDNN takes bf16, head dims of 64 and 128, aligned rows") {
   CHECK(why_not_cudnn(r) == "its backward pass is not deterministic");
 }
 
-TEST_CASE("cuDNN takes no sample that has only queries or only keys") {
-  const std::vector<std::int64_t> some{0, 10, 10, 30}, other{0, 5, 5, 7}, missing{0, 5, 6, 6},
+TEST_CASE("cuDNN takes packs of which a sample has queries and keys") {
+  const std::vector<std::int64_t> some{0, 10, 10, 30}, other{0, 5, 5, 7}, missing{0, 0, 6, 6},
       empty{0, 0};
   AttentionRequest r;
   r.bf16 = r.aligned = true;
   r.head_dim = 64;
   r.query_starts = some, r.key_starts = other;
-  CHECK(why_not_cudnn(r) == "a sample is empty, which it takes from version 9.25 on");
-  r.empty_samples = true;
   CHECK(why_not_cudnn(r).empty());
   r.key_starts = missing;
-  CHECK(why_not_cudnn(r) == "a sample has queries and no keys, or keys and no queries");
-  r.query_starts = missing, r.key_starts = some;
-  CHECK(why_not_cudnn(r) == "a sample has queries and no keys, or keys and no queries");
+  CHECK(why_not_cudnn(r) == "no sample has queries and keys");
   r.query_starts = r.key_starts = empty;
-  CHECK(why_not_cudnn(r) == "the pack is empty");
+  CHECK(why_not_cudnn(r) == "no sample has queries and keys");
   r.query_starts = r.key_starts = {};
-  CHECK(why_not_cudnn(r) == "the pack is empty");
+  CHECK(why_not_cudnn(r) == "no sample has queries and keys");
   // The mask of its graph is that of as many queries as keys.
   r.causal = true;
   r.query_starts = r.key_starts = some;
@@ -158,6 +154,25 @@ TEST_CASE("a pack that is not filled up is cut into parts of 2^n samples, so tha
   args.samples = 3;
   args.query_starts = args.key_starts = mixed.data();
   CHECK(attention_parts(args, false).back().shape.most_queries == round_up_rows(900));
+}
+
+TEST_CASE("samples without queries or without keys are in no part") {
+  const std::vector<std::int64_t> queries{0, 5, 9, 9, 12, 20, 21}, keys{0, 3, 4, 8, 8, 9, 12};
+  AttentionArgs args;
+  args.samples = 6;
+  args.query_starts = queries.data(), args.key_starts = keys.data();
+  for (const bool fill_up : {false, true}) {
+    const std::vector<AttentionPart> parts = attention_parts(args, fill_up);
+    REQUIRE(parts.size() == 2);
+    for (std::size_t i = 0; i < 2; ++i) {
+      CHECK(parts[i].first == (i == 0 ? 0 : 4));
+      CHECK(parts[i].count == 2);
+      CHECK(parts[i].shape.samples == 2);
+    }
+  }
+  args.samples = 5;
+  CHECK(attention_parts(args, true).back().count == 1);
+  CHECK(attention_parts(args, true).back().shape.samples == 1);
 }
 
 TEST_CASE("lists for a pack are filled up with samples of length zero") {

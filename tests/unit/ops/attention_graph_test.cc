@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <memory>
 
 #include "base/float8.h"
 #include "ops/attention/attention.h"
@@ -210,9 +212,78 @@ double apart(const Numbers& a, std::int64_t a_stride, const Tensor& b, std::int6
   return worst / largest;
 }
 
+// The graphs' call for a pack, with memory of its own.
+struct GraphCall {
+  AttentionArgs args;
+  std::vector<std::int64_t> query_starts, key_starts;
+  std::map<std::int64_t, Numbers> memory;
+  std::int64_t qw = 0, kw = 0;
+  bool fill_up = true;
+
+  // The keys begin at column `k_at` of kv.
+  GraphCall(const AttentionPack& pack, const Tensor& q, const Tensor& kv, std::int64_t k_at,
+            const Tensor& dout)
+      : query_starts(starts_of(pack.query_lengths)), key_starts(starts_of(pack.key_lengths)) {
+    qw = std::int64_t{pack.heads} * pack.head_dim;
+    kw = std::int64_t{pack.key_heads} * pack.head_dim;
+    args.causal = pack.causal;
+    args.heads = pack.heads, args.key_heads = pack.key_heads, args.head_dim = pack.head_dim;
+    args.scale = 1.f / std::sqrt(static_cast<float>(pack.head_dim));
+    args.samples = static_cast<std::int64_t>(pack.query_lengths.size());
+    args.query_starts = query_starts.data(), args.key_starts = key_starts.data();
+    args.q_stride = q.size(1), args.kv_stride = kv.size(1);
+    const auto room = [](std::int64_t n) { return Numbers(static_cast<std::size_t>(n), 7e7); };
+    const std::int64_t queries = q.size(0), keys = kv.size(0), group = pack.heads / pack.key_heads;
+    memory = {
+        {kQ, numbers(q)},
+        {kK, numbers(kv, k_at)},
+        {kV, numbers(kv, k_at + kw)},
+        {kOut, room(queries * qw)},
+        {kStatistics, room(queries * pack.heads)},
+        {kDout, numbers(dout)},
+        {kDq, room(queries * args.q_stride)},
+        {kDk, room(keys * args.kv_stride)},
+        {kDv, room(keys * args.kv_stride)},
+        {kRowSums, room(queries * pack.heads)},
+        {kDqSum, room(queries * qw)},
+        {kDkHeads, room(keys * args.kv_stride * group)},
+        {kDvHeads, room(keys * args.kv_stride * group)},
+    };
+  }
+  GraphCall(const GraphCall&) = delete;
+
+  void run(Graph (*graph)(const AttentionShape&)) {
+    for (const AttentionPart& part : attention_parts(args, fill_up)) {
+      const auto of_queries = part.starts(query_starts.data()),
+                 of_keys = part.starts(key_starts.data());
+      const std::int64_t samples = part.shape.samples;
+      memory[kQueryLengths] = numbers(padded_lengths(of_queries, samples));
+      memory[kKeyLengths] = numbers(padded_lengths(of_keys, samples));
+      memory[kQOffsets] = numbers(ragged_offsets(of_queries, samples, args.q_stride));
+      memory[kKvOffsets] = numbers(ragged_offsets(of_keys, samples, args.kv_stride));
+      memory[kOutOffsets] = numbers(ragged_offsets(of_queries, samples, qw));
+      memory[kRowOffsets] = numbers(ragged_offsets(of_queries, samples, args.heads));
+      Interpreter(graph(part.shape), memory);
+    }
+  }
+
+  // Zeros in rows of samples without keys, which no graph writes.
+  void zero_others() {
+    for (std::int64_t s = 0; s < args.samples; ++s)
+      for (std::int64_t row = query_starts[static_cast<std::size_t>(s)];
+           row < query_starts[static_cast<std::size_t>(s) + 1] && !attends(args, s); ++row)
+        for (const auto& [id, width] : {std::pair{kOut, qw}, {kDq, args.q_stride}})
+          for (std::int64_t i = 0; i < width; ++i) {
+            double& at = memory[id][static_cast<std::size_t>(row * width + i)];
+            CHECK(at == 7e7);
+            at = 0;
+          }
+  }
+};
+
 void compare(const AttentionPack& pack, bool self, bool fill_up = true) {
-  const auto query_starts = starts_of(pack.query_lengths), key_starts = starts_of(pack.key_lengths);
-  const std::int64_t queries = query_starts.back(), keys = key_starts.back();
+  const std::int64_t queries = starts_of(pack.query_lengths).back(),
+                     keys = starts_of(pack.key_lengths).back();
   const std::int64_t qw = std::int64_t{pack.heads} * pack.head_dim,
                      kw = std::int64_t{pack.key_heads} * pack.head_dim, k_at = self ? qw : 0;
   const Tensor q = noise_tensor({queries, self ? qw + 2 * kw : qw}, 1);
@@ -228,56 +299,90 @@ void compare(const AttentionPack& pack, bool self, bool fill_up = true) {
   tape.backward(self ? self_attention(tape, q, pack) : cross_attention(tape, q, kv, pack),
                 dout.clone());
 
-  AttentionArgs args;
-  args.causal = pack.causal;
-  args.heads = pack.heads, args.key_heads = pack.key_heads, args.head_dim = pack.head_dim;
-  args.scale = 1.f / std::sqrt(static_cast<float>(pack.head_dim));
-  args.samples = static_cast<std::int64_t>(pack.query_lengths.size());
-  args.query_starts = query_starts.data(), args.key_starts = key_starts.data();
-  args.q_stride = q.size(1), args.kv_stride = kv.size(1);
-  const auto room = [](std::int64_t n) { return Numbers(static_cast<std::size_t>(n), 7e7); };
-  const std::int64_t group = pack.heads / pack.key_heads;
-  std::map<std::int64_t, Numbers> memory{
-      {kQ, numbers(q)},
-      {kK, numbers(kv, k_at)},
-      {kV, numbers(kv, k_at + kw)},
-      {kOut, room(queries * qw)},
-      {kStatistics, room(queries * pack.heads)},
-      {kDout, numbers(dout)},
-      {kDq, room(queries * args.q_stride)},
-      {kDk, room(keys * args.kv_stride)},
-      {kDv, room(keys * args.kv_stride)},
-      {kRowSums, room(queries * pack.heads)},
-      {kDqSum, room(queries * qw)},
-      {kDkHeads, room(keys * args.kv_stride * group)},
-      {kDvHeads, room(keys * args.kv_stride * group)},
-  };
-  const std::vector<AttentionPart> parts = attention_parts(args, fill_up);
-  const auto describe = [&](const AttentionPart& part) {
-    const auto of_queries = part.starts(query_starts.data()),
-               of_keys = part.starts(key_starts.data());
-    const std::int64_t samples = part.shape.samples;
-    memory[kQueryLengths] = numbers(padded_lengths(of_queries, samples));
-    memory[kKeyLengths] = numbers(padded_lengths(of_keys, samples));
-    memory[kQOffsets] = numbers(ragged_offsets(of_queries, samples, args.q_stride));
-    memory[kKvOffsets] = numbers(ragged_offsets(of_keys, samples, args.kv_stride));
-    memory[kOutOffsets] = numbers(ragged_offsets(of_queries, samples, qw));
-    memory[kRowOffsets] = numbers(ragged_offsets(of_queries, samples, pack.heads));
-  };
-  for (const AttentionPart& part : parts) {
-    describe(part);
-    Interpreter(attention_forward_graph(part.shape), memory);
-  }
-  CHECK(apart(memory[kOut], qw, out, 0, qw) < 1e-5);
-  for (const AttentionPart& part : parts) {
-    describe(part);
-    Interpreter(attention_backward_graph(part.shape), memory);
-  }
-  CHECK(apart(memory[kDq], args.q_stride, dq, 0, qw) < 1e-5);
-  CHECK(apart(memory[kDk], args.kv_stride, dkv, k_at, kw) < 1e-5);
-  CHECK(apart(memory[kDv], args.kv_stride, dkv, k_at + kw, kw) < 1e-5);
+  GraphCall call(pack, q, kv, k_at, dout);
+  call.fill_up = fill_up;
+  call.run(attention_forward_graph);
+  call.run(attention_backward_graph);
+  call.zero_others();
+  CHECK(apart(call.memory[kOut], qw, out, 0, qw) < 1e-5);
+  CHECK(apart(call.memory[kDq], q.size(1), dq, 0, qw) < 1e-5);
+  CHECK(apart(call.memory[kDk], kv.size(1), dkv, k_at, kw) < 1e-5);
+  CHECK(apart(call.memory[kDv], kv.size(1), dkv, k_at + kw, kw) < 1e-5);
   // Columns that belong to others stay as they were.
-  if (self) CHECK(memory[kDq][static_cast<std::size_t>(qw)] == 7e7);
+  if (self) CHECK(call.memory[kDq][static_cast<std::size_t>(qw)] == 7e7);
+}
+
+// Keys in two parts, each by a graph of its own: the second part has the sample's last keys.
+void compare_parts(const AttentionPack& whole, const std::vector<std::int64_t>& second) {
+  AttentionPack packs[2] = {whole, whole};
+  for (std::size_t s = 0; s < second.size(); ++s)
+    packs[0].key_lengths[s] -= second[s], packs[1].key_lengths[s] = second[s];
+  const std::int64_t queries = starts_of(whole.query_lengths).back(),
+                     qw = std::int64_t{whole.heads} * whole.head_dim,
+                     kw = std::int64_t{whole.key_heads} * whole.head_dim;
+  const auto keys = starts_of(whole.key_lengths);
+  const Tensor q = noise_tensor({queries, qw}, 1), kv = noise_tensor({keys.back(), 2 * kw}, 2),
+               dout = noise_tensor({queries, qw}, 3);
+  // Copies between the rows of a part and those of the whole.
+  const auto each_run = [&](int p, const auto& f) {
+    std::int64_t at = 0;
+    for (std::size_t s = 0; s < second.size(); ++s) {
+      const std::int64_t n = packs[p].key_lengths[s],
+                         from = keys[s] + (p == 0 ? 0 : packs[0].key_lengths[s]);
+      f(from, at, n);
+      at += n;
+    }
+  };
+  Tape tape;
+  const Tensor dq = Tensor::zeros(q.shape()), dkv = Tensor::zeros(kv.shape());
+  tape.watch(q, dq);
+  tape.watch(kv, dkv);
+  const Tensor out = cross_attention(tape, q, kv, whole);
+  const Tensor expected = out.clone();
+  tape.backward(out, dout.clone());
+
+  std::vector<std::unique_ptr<GraphCall>> calls;
+  for (int p = 0; p < 2; ++p) {
+    const Tensor part({starts_of(packs[p].key_lengths).back(), 2 * kw});
+    each_run(p, [&](std::int64_t from, std::int64_t at, std::int64_t n) {
+      copy(kv.rows(from, from + n), part.rows(at, at + n));
+    });
+    calls.push_back(std::make_unique<GraphCall>(packs[p], q, part, 0, dout));
+    calls.back()->run(attention_forward_graph);
+  }
+  // Merged by the statistics, and the whole's are what backward of each part takes.
+  Numbers sum(static_cast<std::size_t>(queries * qw)), logarithms;
+  for (std::int64_t s = 0; s < static_cast<std::int64_t>(second.size()); ++s)
+    for (std::int64_t i = 0; i < whole.query_lengths[static_cast<std::size_t>(s)] * whole.heads;
+         ++i) {
+      const std::size_t at = logarithms.size();
+      double total = 0;
+      for (const auto& call : calls)
+        if (attends(call->args, s)) total += std::exp(call->memory[kStatistics][at]);
+      logarithms.push_back(std::log(total));
+      for (const auto& call : calls)
+        for (std::size_t d = at * whole.head_dim; d < (at + 1) * whole.head_dim; ++d)
+          if (attends(call->args, s))
+            sum[d] += std::exp(call->memory[kStatistics][at]) / total * call->memory[kOut][d];
+    }
+  CHECK(apart(sum, qw, expected, 0, qw) < 1e-5);
+  Numbers dq_sum(sum.size());
+  for (int p = 0; p < 2; ++p) {
+    GraphCall& call = *calls[static_cast<std::size_t>(p)];
+    call.zero_others();
+    call.memory[kOut] = sum, call.memory[kStatistics] = logarithms;
+    call.run(attention_backward_graph);
+    std::ranges::transform(dq_sum, call.memory[kDq], dq_sum.begin(), std::plus());
+    each_run(p, [&](std::int64_t from, std::int64_t at, std::int64_t n) {
+      if (n == 0) return;
+      const auto begin = [&](AttentionId id) { return call.memory[id].begin() + at * 2 * kw; };
+      const Numbers dk(begin(kDk), begin(kDk) + n * 2 * kw),
+          dv(begin(kDv), begin(kDv) + n * 2 * kw);
+      CHECK(apart(dk, 2 * kw, dkv.rows(from, from + n), 0, kw) < 1e-5);
+      CHECK(apart(dv, 2 * kw, dkv.rows(from, from + n), kw, kw) < 1e-5);
+    });
+  }
+  CHECK(apart(dq_sum, qw, dq, 0, qw) < 1e-5);
 }
 
 }  // namespace
@@ -292,6 +397,13 @@ TEST_CASE("the graphs for cuDNN compute attention and its gradients", "[long]") 
 TEST_CASE("the graphs for cuDNN compute a pack that is cut into parts", "[long]") {
   compare({{4, 5, 8, 1, 2, 3, 7}, {4, 5, 8, 1, 2, 3, 7}, 2, 1, 4, true}, true, false);
   compare({{9, 2, 6}, {12, 1, 10}, 1, 1, 4, false}, false, false);
+  for (const bool fill_up : {true, false})  // samples without keys
+    compare({{9, 2, 6, 5}, {12, 0, 10, 0}, 2, 1, 4, false}, false, fill_up);
+}
+
+TEST_CASE("keys in parts by the graphs for cuDNN add up by their statistics", "[long]") {
+  compare_parts({{12, 5, 8}, {20, 6, 9}, 2, 1, 4, false}, {7, 3, 1});
+  compare_parts({{12, 5, 8}, {20, 6, 9}, 2, 2, 4, false}, {0, 6, 4});  // not of each sample
 }
 
 // Its weights are divided before they are rounded, as a graph tells it; kernels divide afterwards.

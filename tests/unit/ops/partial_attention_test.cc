@@ -6,7 +6,9 @@
 
 #include "base/error.h"
 #include "ops/check.h"
+#include "ops/determinism.h"
 #include "ops/pointwise/add.h"
+#include "tensor/meta.h"
 
 using namespace vfm;
 using namespace vfm::ops;
@@ -205,6 +207,28 @@ TEST_CASE("attention in parts: a NaN reaches its sample's queries and no others"
     sum.add(c.q, c.kv_parts[p], c.packs[p]);
   for (std::size_t i = 0; i < sum.out().floats().size(); ++i)
     REQUIRE(std::isnan(sum.out().floats()[i]) == (i < 3 * 16));
+}
+
+TEST_CASE("attention in parts is counted as cuDNN's on a GPU, unless it must be deterministic") {
+  const DType dtype = GENERATE(DType::bf16, DType::f32);
+  const bool exact = GENERATE(false, true);
+  set_deterministic(exact);
+  AttentionPack pack{{40, 30}, {20, 0}, 2, 2, 64};
+  const MetaAccount account(Device::cuda);
+  const auto made = [&](std::int64_t rows, std::int64_t width) {
+    return Tensor({rows, width}, dtype, Device::meta);
+  };
+  const Tensor q = made(70, 128), kv = made(20, 256);
+  const PartOfAttention part = attend_part(q, kv, pack);
+  attend_part_backward(q, kv, pack, q, part.log_sum_exp, q);
+  set_deterministic(false);
+  int calls = 0;
+  for (const auto& [call, times] : account.calls()) {
+    if (call.kind != WorkKind::attention) continue;
+    ++calls;
+    CHECK(call.cudnn == (dtype == DType::bf16 && !exact));
+  }
+  CHECK(calls == 2);
 }
 
 TEST_CASE("attention in parts refuses what does not fit") {

@@ -342,6 +342,27 @@ TEST_CASE("the planner's tp with chunks is what the dry run sends, less what pro
   CHECK(tp < costs.of(Candidate({.tp = 2, .dp = 4})).time.of("tp"));
 }
 
+TEST_CASE("attention hides what goes round a ring, but for the last gradients of one key head") {
+  const auto cp_time = [](const std::string& settings, const Candidate& one, double bandwidth) {
+    const Fitted fitted(small(settings));
+    models::Gpu gpu = h100();
+    gpu.inside = {.bandwidth = bandwidth, .latency = 0};
+    const LayoutCost costs(fitted.recipe, fitted.load.pack, gpu, 8, {});
+    const StepWork work =
+        step_work(one.of(fitted.recipe), one.gpus(), one.recompute, Device::cuda, fitted.load.pack);
+    const auto sent = work.messages.at({"cp", Operation::exchange});
+    return std::pair(costs.of(one).time, message_seconds(gpu, Operation::exchange, {4, 4}, sent));
+  };
+  const Candidate ring({.cp = 4, .cp_kind = nn::CpKind::ring});
+  CHECK(cp_time("", ring, 1e15).first.of("cp") == Approx(0).margin(1e-9));
+  // Little of it is hidden where links are slow.
+  const auto [slow, all] = cp_time("", ring, 1e6);
+  CHECK(slow.of("cp") == Approx(all - slow.of("attention") * 3 / 4));
+  // Keys and values go round three times in bf16 twice, and their gradients as often in f32.
+  const auto [one, round] = cp_time("model.num_attention_heads: 1\n", ring, 1e15);
+  CHECK(one.of("cp") == Approx(round / 6));
+}
+
 TEST_CASE("a pipeline takes what its schedule says") {
   const auto even = [](int pp) {
     const auto stages = static_cast<std::size_t>(pp);
