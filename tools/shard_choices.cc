@@ -31,7 +31,7 @@ void ShardChoices::add_size(vfm::cli::Options& options) {
       .shown("500MB")
       .everyday()
       .manual("Maximum size of a shard before it is compressed, such as _500MB_ or _2GiB_.");
-  options.add("--compress", compress_, "none|zstd", "write shards as they are, or as .tar.zst")
+  options.add("--compress", compress_, "none|zstd", "write plain shards or .tar.zst")
       .one_of({"none", "zstd"})
       .manual(
           "*zstd* writes shards _X.tar.zst_, for archives and copies. Programs of vfm read them as "

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <string_view>
 #include <thread>
 
@@ -27,20 +28,33 @@ sigset_t taken_signals() {
   return set;
 }
 
+/// Slurm and mpirun send a SIGTERM each to the ranks of a job that is cancelled, so a SIGTERM of
+/// the next seconds belongs to the first one.
+bool is_second_term() {
+  constexpr std::time_t kSameSeconds = 5;
+  static std::time_t first = 0;
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  if (first == 0) first = now.tv_sec;
+  return now.tv_sec - first > kSameSeconds;
+}
+
 void handle_signal(int signal_number) {
-  if (signal_number == SIGUSR1)
-    request_wind_up();
-  else
-    request_stop(signal_number);
+  if (signal_number == SIGUSR1) return request_wind_up();
+  if (signal_number == SIGTERM && is_second_term()) {
+    ::signal(SIGTERM, SIG_DFL);
+    ::raise(SIGTERM);
+  }
+  request_stop(signal_number);
 }
 
 void install_handlers(bool long_running, bool winds_up) {
   struct sigaction action {};
   action.sa_handler = handle_signal;
   sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESETHAND;  // A second Ctrl-C kills.
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction old {};
+    action.sa_flags = number == SIGTERM ? 0 : SA_RESETHAND;  // A second Ctrl-C kills.
     // nohup and background shells ignore some of these on purpose.
     if (::sigaction(number, nullptr, &old) == 0 && old.sa_handler == SIG_IGN) continue;
     ::sigaction(number, &action, nullptr);

@@ -15,10 +15,11 @@ void hear_of_children();
 
 /// Starts the thread that handles signals. Call it once, before any other thread starts. The first
 /// SIGINT, SIGTERM or SIGHUP asks to stop (base/stop.h), and a second signal of the same kind kills
-/// the process. Signals that are already ignored, as under nohup, are not handled. With
-/// `winds_up`, SIGUSR1 asks to end at the next good moment. Otherwise SIGUSR1 ends the process.
-/// Without `long_running`, a closed output pipe ends the process as SIGPIPE does. Children get the
-/// original signal mask. Throws std::system_error if the thread cannot be started.
+/// the process, a SIGTERM not before five seconds have passed. Signals that are already ignored, as
+/// under nohup, are not handled. With `winds_up`, SIGUSR1 asks to end at the next good moment.
+/// Otherwise SIGUSR1 ends the process. Without `long_running`, a closed output pipe ends the
+/// process as SIGPIPE does. Children get the original signal mask. Throws std::system_error if the
+/// thread cannot be started.
 void take_signals(bool long_running, bool winds_up);
 
 /// Handles SIGBUS: if a mapped file cannot be read, the process ends with status 1 and a message

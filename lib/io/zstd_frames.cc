@@ -79,7 +79,8 @@ bool read_table(const File& file, SeekTable& table) {
   table.unpacked.reserve(frames + 1);
   for (std::size_t at = kHead; at < text.size(); at += each) {
     const std::uint32_t packed = number_at(&text[at]), unpacked = number_at(&text[at + 4]);
-    if (unpacked > ZstdFrames::kMostFrame) return false;
+    if (unpacked > ZstdFrames::kMostFrame || packed > ZSTD_compressBound(ZstdFrames::kMostFrame))
+      return false;
     table.packed.push_back(table.packed.back() + packed);
     table.unpacked.push_back(table.unpacked.back() + unpacked);
   }
@@ -196,8 +197,8 @@ class HeldFrames {
 
 struct ZstdFrames::State {
   explicit State(File opened) : file(std::move(opened)) {}
-
   ~State() { HeldFrames::all().forget(this); }
+
   static constexpr std::uint64_t kTogether = std::uint64_t{32} << 20;
   /// What is read of a frame in which only the begin is wanted. Has the first block of the frame,
   /// which unpacks to 128 KiB, if the frame has as many.

@@ -64,15 +64,33 @@ one_thread_takes_signals() {
   cp -r "$BATS_FILE_TMPDIR/work" work
   cd work
   work_of train 1
-  (trap '' HUP && exec "${command[@]}" train.steps=100000 >/dev/null 3>&-) &
+  (trap '' HUP && exec env --default-signal=INT "${command[@]}" train.steps=100000 >/dev/null 2>err 3>&-) &
   pid=$!
   sleep 1
   kill -HUP "$pid"
   sleep 0.3
   kill -0 "$pid"
+  kill -INT "$pid"
+  kill -INT "$pid" || true
+  status=0
+  wait "$pid" || status=$?
+  [ "$status" -eq 130 ]
+  [ ! -s err ]
+}
+
+@test "two SIGTERM at once are one" {
+  cp -r "$BATS_FILE_TMPDIR/work" work
+  cd work
+  work_of train 1
+  "${command[@]}" train.steps=100000 train.log_every=1 >/dev/null 2>err 3>&- &
+  pid=$!
+  until [ -s out/metrics.jsonl ]; do kill -0 "$pid" && sleep 0.02; done
   kill -TERM "$pid"
+  sleep 0.01
   kill -TERM "$pid" || true
   status=0
   wait "$pid" || status=$?
+  cat err
   [ "$status" -eq 143 ]
+  grep -q ', saved; the same command goes on from ' err
 }

@@ -36,6 +36,14 @@ python_with_webdataset() {
   grep -q '^tarfile: ' seen
   grep -q '^webdataset 1.0.2: ' seen
   grep -q "'av': " seen && grep -q "'image': 1" seen
+  # Compressed shards: webdataset by a pipe, and all of them after zstd -d.
+  command -v zstd >/dev/null || return 0
+  vfm-shard embedded.jsonl -o packed --split train=0.6,val=0.4 --shard-size 40KB --compress zstd >packed.jsonl
+  mapfile -t tars < <(records packed.jsonl | jq -r .path)
+  "$python" -c 'import sys, webdataset; print(len(list(webdataset.WebDataset(["pipe:zstd -dc " + tar for tar in sys.argv[1:]],
+    shardshuffle=False))))' "${tars[@]}" | grep -qx "$(records packed.jsonl | jq -s 'map(.samples) | add')"
+  find packed -name '*.zst' -exec zstd -qd --rm {} +
+  "$python" "$(dirname "$BATS_TEST_FILENAME")/../data/read_shards.py" packed | cmp - seen
 }
 
 # bats test_tags=night

@@ -125,7 +125,10 @@ void remove_snapshots(const std::string& run, const std::string& root) noexcept 
 }
 
 SnapshotMemory::SnapshotMemory(const std::string& run, int rank, std::string root)
-    : root_(std::move(root)), folder_(snapshot_folder(run, root_)), rank_(rank) {}
+    : root_(std::move(root)),
+      folder_(snapshot_folder(run, root_)),
+      run_(io::canonical_path(run)),
+      rank_(rank) {}
 
 SnapshotMemory::~SnapshotMemory() {
   for (Parts& parts : snapshots_)
@@ -139,7 +142,9 @@ SnapshotMemory::Place SnapshotMemory::choose(double of_host) const {
   if (memory.free < of_host + rest) return Place::none;
   if (std::min(memory.free, room_in(root_)) < 2 * of_host + rest) return Place::process;
   if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) return Place::process;
-  return is_own_folder(folder_) ? Place::shared : Place::process;
+  if (!is_own_folder(folder_)) return Place::process;
+  const int made = ::symlink(run_.c_str(), run_link().c_str());
+  return made == 0 || errno == EEXIST ? Place::shared : Place::process;
 }
 
 bool SnapshotMemory::open(Parts& parts) {
@@ -225,6 +230,7 @@ void SnapshotMemory::keep() {
 void SnapshotMemory::remove() noexcept {
   for (Parts& parts : snapshots_)
     close(parts);
+  ::unlink(run_link().c_str());
   ::rmdir(folder_.c_str());
 }
 

@@ -2,11 +2,11 @@
 //
 // The files lie in /dev/shm, if it has room: there they outlive a process that is killed, and the
 // next start of the run on this host reads them in place of the disk. The folder vfm-UID-RUN, where
-// RUN is a hash of the run's path, device and inode, is for this user alone. A file that is whole
-// has the hash of its contents, which COMPLETE lists, at the beginning of its name. Two snapshots
-// take turns, as the earlier one is the newest complete one until the other is; their memory is
-// kept for the next ones. Without room in /dev/shm a snapshot lies in the process's own memory, and
-// there is one.
+// RUN is a hash of the run's path, device and inode, is for this user alone. Its link "run" tells
+// whoever cleans up which run it is of. A file that is whole has the hash of its contents, which
+// COMPLETE lists, at the beginning of its name. Two snapshots take turns, as the earlier one is the
+// newest complete one until the other is; their memory is kept for the next ones. Without room in
+// /dev/shm a snapshot lies in the process's own memory, and there is one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -68,8 +68,9 @@ class SnapshotMemory {
   bool open(Parts& parts);
   void withdraw(Parts& parts) const;
   void close(Parts& parts) noexcept;
+  std::string run_link() const { return folder_ + "/run"; }
 
-  const std::string root_, folder_;
+  const std::string root_, folder_, run_;
   const int rank_;
   std::vector<std::uint64_t> sizes_;
   Place place_ = Place::none;

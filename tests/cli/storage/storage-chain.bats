@@ -83,6 +83,23 @@ chain() {
   [ "$(find a -name '*.mp4' | wc -l)" -ge 3 ]
 }
 
+@test "a compressed list and compressed shards in a bucket give what plain ones on the disk give" {
+  command -v zstd >/dev/null || skip "no zstd"
+  printf '%s\n' "$BATS_FILE_TMPDIR"/raw/{shots,plain}.mp4 | vfm-clip --min-length 1s -o clips >clips.jsonl
+  vfm-shard --keep-duplicates -o dataset clips.jsonl >/dev/null
+  mkdir lists
+  zstd -q clips.jsonl -o lists/clips.jsonl.zst
+  bucket_objects put lists media/packed
+  vfm-shard --keep-duplicates --compress zstd -o s3://media/packed/dataset s3://media/packed/clips.jsonl.zst >packed.jsonl
+  jq -se 'map(.path | endswith(".tar.zst")) | all' <(records packed.jsonl) >/dev/null
+  vfm-pack --size 64 --frames 17 -o near dataset >/dev/null
+  vfm-pack --size 64 --frames 17 -o far s3://media/packed/dataset >/dev/null
+  (cd near && find . -name '*.tar') | while read -r tar; do cmp "near/$tar" "far/$tar"; done
+  vfm-train "$VFM_ROOT/examples/recipes/tokenizer-tiny.yaml" --data dataset -o own train.steps=2 >/dev/null
+  vfm-train "$VFM_ROOT/examples/recipes/tokenizer-tiny.yaml" --data s3://media/packed/dataset -o other train.steps=2 >/dev/null
+  cmp own/metrics.jsonl other/metrics.jsonl
+}
+
 @test "an object RUN/stop ends a run in a bucket with a checkpoint, and is removed" {
   "$BATS_TEST_DIRNAME/../make-latents" latents 24
   tiny_recipe <<<'data: {tokens: 16, packs: 3, window: 8}'

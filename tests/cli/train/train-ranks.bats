@@ -54,6 +54,20 @@ teardown() { end_ranks; }
     jq -se 'any(.[]; .tag == "timing/slowest_rank" and (.text | test("^rank [01] on host .*: busy ")))'
 }
 
+# bats test_tags=night
+@test "a rank that cannot save, since another one is stopped, is killed by a second SIGTERM after five seconds" {
+  start_ranks 2 10000000 train.step_limit=0 train.silent_limit=0
+  local first second
+  first=$(rank_pid 0) second=$(rank_pid 1)
+  kill -STOP "$second"
+  kill -TERM "$first"
+  sleep 6
+  kill -TERM "$first"
+  status=0
+  wait "$launcher" || status=$?
+  [ "$status" -eq 143 ]
+}
+
 # groups CASE: the program of tests/unit/dist/mpi_groups.cc on four ranks.
 groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/unit/mpi_groups" "$1"; }
 

@@ -165,6 +165,7 @@ TEST_CASE("a folder of others in memory is not used") {
   own.keep();
   const std::string made = io::dir_name(snapshot_files(run).at(std::string(32, 'a')));
   CHECK(fs::status(made).permissions() == fs::perms::owner_all);
+  CHECK(fs::read_symlink(made + "/run") == io::canonical_path(run));
   fs::permissions(made, fs::perms::owner_all | fs::perms::others_write);
   CHECK(snapshot_files(run).empty());
   SnapshotMemory other(run, 1);

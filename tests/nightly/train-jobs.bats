@@ -1,0 +1,77 @@
+#!/usr/bin/env bats
+# A training job on a real Slurm of two virtual nodes (tests/slurm/cluster): what strikes there, and the bytes of a run that
+# nothing has disturbed. tests/nightly/jobs.bats has nodes that die and time limits.
+# SPDX-License-Identifier: Apache-2.0
+bats_require_minimum_version 1.5.0
+
+setup() {
+  load ../cli/helpers
+  load ../slurm/training
+  setup_tools
+  needs_nodes
+  "$VFM_ROOT/tests/slurm/cluster" start slurm 3>&-
+  export SLURM_CONF=$PWD/slurm/slurm.conf
+  training_input 20
+}
+
+teardown() {
+  if [ -n "${SLURM_CONF-}" ]; then "$VFM_ROOT/tests/slurm/cluster" stop slurm; fi
+}
+
+@test "ranks that are killed or stopped cost a restart each; a machine that is named twice is left, and no memory stays taken" {
+  local job hit
+  job=$(submit_training)
+  goes_on "$job"
+  for hit in KILL:n1 STOP:n2 STOP:n2; do
+    kill "-${hit%:*}" "$(rank_on "${hit#*:}")"
+    log_grows "$job" 'train.sbatch: .* on n1:1'
+    goes_on "$job"
+  done
+  [ "$(grep -o ' on n[12]:.*' log | xargs)" = 'on n1:1,n2:1 on n1:1,n2:1 on n1:1,n2:1 on n1:1' ]
+  [ "$(in_memory n2)" = "$(realpath run)" ]
+  ends_well "$job"
+  [ -z "$(in_memory n1)$(in_memory n2)" ]
+}
+
+# preempt JOB: another job needs a node, and gets it when this one has saved. Then this one goes on.
+preempt() {
+  local restarts
+  goes_on "$1"
+  restarts=$(state_of "$1" Restarts)
+  sbatch -p urgent -w n1 -N 1 --wrap 'sleep 1' -o /dev/null 3>&-
+  log_grows "$1" 'asked to end: saved after step \|, saved; the same command goes on from \|ended by SIGTERM; '
+  await eval "[ \"\$(state_of '$1' Restarts)\" = $((restarts + 1)) ]"
+  log_grows "$1" ': goes on after step '
+}
+
+@test "a job whose nodes another one needs saves, queues again and goes on" {
+  local job
+  job=$(submit_training)
+  # Slurm tells the ranks of n2, the script asks why they end.
+  preempt "$job"
+  # The script is told.
+  echo 'SlurmctldParameters=preempt_send_user_signal' >>slurm/slurm.conf
+  scontrol reconfigure
+  preempt "$job"
+  [ "$(grep -c 'the job queues again' log)" -eq 2 ]
+  ends_well "$job"
+}
+
+@test "a job of one machine that is told nothing of it saves when it is ended for another one" {
+  local job
+  job=$(submit_training -N 1 -w n1 --ntasks-per-node=2)
+  preempt "$job"
+  [ "$(grep -c 'the job queues again' log)" -eq 0 ]
+  ends_well "$job"
+}
+
+@test "srun starts ranks by PMIx on one machine, and its signals save" {
+  srun --mpi=list 2>&1 | grep -q pmix || skip "this Slurm has no PMIx"
+  local step
+  srun --mpi=pmix -w n1 -n 2 vfm-train tiny.yaml --data latents -o run -v >log 2>&1 3>&- &
+  step=$!
+  until grep -q ': step ' log; do kill -0 "$step" && sleep 0.1; done
+  scancel "$(squeue -h -o %i)"
+  wait "$step" || true
+  grep -q ', saved; the same command goes on from ' log
+}
