@@ -99,22 +99,21 @@ struct S3Client::State {
     requester = std::make_shared<S3Requester>(of.place, address.bucket, shown_as, base);
   }
 
-  /// Adds what lets the server check the body, and signs it if need be. Returns its CRC32C.
-  std::string guard(ObjectRequest& request, std::string_view body) const {
+  /// Whether parts of uploads carry a CRC32C. A signature over their SHA-256 guards them already.
+  bool parts_have_crc() const { return requester->checksums() && !requester->signs_bodies(); }
+  /// Adds the body, signed if need be.
+  void put_body(ObjectRequest& request, std::string_view body) const {
     request.body = body;
-    std::uint32_t crc = 0;
-    const auto add_crc = [&](std::string_view piece) {
-      crc = crc32c(crc, piece.data(), piece.size());
-    };
-    if (requester->signs_bodies())
-      request.body_hash = sha256_hex(body, add_crc);
-    else
-      add_crc(body);
+    if (requester->signs_bodies()) request.body_hash = sha256_hex(body);
+  }
+  /// Adds the body and what lets the server check it. Returns its CRC32C, or "".
+  std::string guard(ObjectRequest& request, std::string_view body) const {
+    put_body(request, body);
     if (!requester->checksums()) {
       request.headers["content-md5"] = md5_base64(body);
       return "";
     }
-    std::string text = crc_base64(crc);
+    std::string text = crc_base64(crc32c(0, body.data(), body.size()));
     request.headers["x-amz-checksum-crc32c"] = text;
     return text;
   }
@@ -419,7 +418,7 @@ std::string S3Client::begin_upload(const std::string& key, const std::string& wr
   request.key = key;
   request.query["uploads"] = "";
   request.headers[kWriterHeader] = writer;
-  if (state_->requester->checksums()) request.headers["x-amz-checksum-algorithm"] = "CRC32C";
+  if (state_->parts_have_crc()) request.headers["x-amz-checksum-algorithm"] = "CRC32C";
   const ObjectAnswer answer = state_->requester->send(request);
   if (!answer.succeeded()) fail_write("write", address(key), answer);
   std::string id = answer_element(answer.body, "UploadId");
@@ -435,7 +434,11 @@ UploadedPart S3Client::write_part(const std::string& key, const std::string& id,
   request.key = key;
   request.query = {{"partNumber", std::to_string(number)}, {"uploadId", id}};
   request.cancelled = cancelled;
-  std::string crc = state_->guard(request, bytes);
+  std::string crc;
+  if (state_->requester->signs_bodies())
+    state_->put_body(request, bytes);
+  else
+    crc = state_->guard(request, bytes);
   const ObjectAnswer answer = state_->requester->send(request);
   if (!answer.succeeded()) fail_write("write", address(key), answer);
   return {version_of_etag(answer.header("etag")), std::move(crc)};

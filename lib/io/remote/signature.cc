@@ -102,22 +102,6 @@ std::string sha256_hex(std::string_view bytes) {
   return to_hex(sha256(bytes));
 }
 
-std::string sha256_hex(std::string_view bytes, const std::function<void(std::string_view)>& also) {
-  constexpr std::size_t kPiece = std::size_t{64} << 10;
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
-                                                                        EVP_MD_CTX_free);
-  bool good = context && EVP_DigestInit_ex(context.get(), sha256_method(), nullptr) == 1;
-  for (; good && !bytes.empty(); bytes.remove_prefix(std::min(kPiece, bytes.size()))) {
-    const std::string_view piece = bytes.substr(0, kPiece);
-    also(piece);
-    good = EVP_DigestUpdate(context.get(), piece.data(), piece.size()) == 1;
-  }
-  Sha256 digest{};
-  if (!good || EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) != 1)
-    fail("OpenSSL cannot compute a SHA-256");
-  return to_hex(digest);
-}
-
 std::string base64(std::string_view bytes) {
   std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');
   const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),

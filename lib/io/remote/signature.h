@@ -5,7 +5,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -37,8 +36,6 @@ std::string percent_encode(std::string_view text, bool keep_slash);
 std::string encode_query(const std::map<std::string, std::string>& query);
 
 std::string sha256_hex(std::string_view bytes);
-/// Returns the same, and calls `also` with the bytes piece by piece while they are in the cache.
-std::string sha256_hex(std::string_view bytes, const std::function<void(std::string_view)>& also);
 /// Returns the MD5 in base64, as the header Content-MD5 has it.
 std::string md5_base64(std::string_view bytes);
 std::string base64(std::string_view bytes);

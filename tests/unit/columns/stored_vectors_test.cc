@@ -72,7 +72,7 @@ TEST_CASE("a vector is read with its place in the tar and its encoder, or there 
   CHECK(vector.values == Vector{1, 0.5f, -2});
   CHECK(vector.encoder == made_encoder());
   Vector there(3);
-  read_halves(io::File::open_read(tar), vector.at, there);
+  read_halves(shard::TarFile(tar), vector.at, there);
   CHECK(there == vector.values);
   REQUIRE(read(1, VectorKind::video));
   CHECK(vector.encoder == curate::look_config());
