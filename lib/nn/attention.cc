@@ -175,10 +175,10 @@ CrossAttention::CrossAttention(WeightMaker& make, const std::string& prefix,
 Tensor CrossAttention::forward(Tape& tape, const Operand& x, const TextTokens& tokens,
                                const Tensor& kept) const {
   const Tensor q = heads_.queries(tape, query_.forward(tape, x, tokens));
+  const Tensor kv = kept.defined() ? kept : keys(tape, tokens.text);
   return out_.forward(tape,
-                      kept.defined()
-                          ? heads_.newest(q, kept, kept.size(0))
-                          : ops::cross_attention(tape, q, keys(tape, tokens.text), tokens.pack),
+                      tokens.newest ? heads_.newest(q, kv, kv.size(0))
+                                    : ops::cross_attention(tape, q, kv, tokens.pack),
                       tokens);
 }
 

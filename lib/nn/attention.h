@@ -119,8 +119,8 @@ class CrossAttention {
  public:
   CrossAttention(WeightMaker& make, const std::string& prefix, const AttentionNames& names,
                  const AttentionShape& shape);
-  /// Returns [S, D]. `kept`: the keys and values that keys() made of the text before, for one
-  /// token; undefined: they are made now.
+  /// Returns [S, D]. `kept`: the keys and values that keys() made of the text before;
+  /// undefined: they are made now.
   Tensor forward(ops::Tape& tape, const Operand& x, const TextTokens& tokens,
                  const Tensor& kept = {}) const;
   /// Returns the keys and values of the text, [L, 2 G K].
