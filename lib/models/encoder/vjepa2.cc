@@ -18,6 +18,8 @@ namespace {
 
 /// Tokens of a clip. The largest published model has 18432.
 constexpr std::int64_t kMostClipTokens = 1 << 17;
+/// With it, the tables of angles stay small whatever a folder says.
+constexpr int kMostHeadDim = 256;
 
 /// By EncoderPart; there are no scales.
 constexpr std::array<const char*, 8> kVjepaParts = {
@@ -180,10 +182,10 @@ VjepaConfig vjepa_config(const HfComponent& folder, const PictureInput& input) {
   if (c.tower.patch > c.tower.image_size)
     fail_usage("{}: patches of {} do not make pictures of {}", what, c.tower.patch,
                c.tower.image_size);
-  if (c.tower.stack.width / c.tower.stack.heads % 2 != 0 ||
-      c.tower.stack.width / c.tower.stack.heads < 6)
-    fail_usage("{}: heads of {} have no places in time, height and width", what,
-               c.tower.stack.width / c.tower.stack.heads);
+  if (const int dim = c.tower.stack.width / c.tower.stack.heads;
+      dim % 2 != 0 || dim < 6 || dim > kMostHeadDim)
+    fail_usage("{}: its heads have {} elements, and an even number from 6 to {} is supported", what,
+               dim, kMostHeadDim);
   if (c.frames % c.tubelet != 0 || c.frames > kMostVideoFrames)
     fail_usage("{}: the model takes a multiple of {} frames, at most {}, and not {}", what,
                c.tubelet, kMostVideoFrames, c.frames);

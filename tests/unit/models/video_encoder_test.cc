@@ -220,7 +220,7 @@ TEST_CASE("configurations that no V-JEPA 2 has are refused by name") {
   CHECK_THAT(refused("mlp_ratio", 2),
              Catch::Contains("of another shape: 'layer.0.mlp.fc1.weight'"));
   CHECK_THAT(refused("mlp_ratio", -1), Catch::Contains("\"mlp_ratio\" is -1"));
-  CHECK_THAT(refused("num_attention_heads", 8), Catch::Contains("heads of 4 have no places"));
+  CHECK_THAT(refused("num_attention_heads", 8), Catch::Contains("heads have 4 elements"));
   CHECK_THAT(refused("tubelet_size", 3), Catch::Contains("a multiple of 3 frames"));
   CHECK_THAT(refused("crop_size", 32), Catch::Contains("takes pictures of 32x32"));
   CHECK_THAT(refused("patch_size", 32), Catch::Contains("patches of 32"));
