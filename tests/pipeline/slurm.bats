@@ -115,4 +115,5 @@ END
   job=$(submit_training)
   log_grows "$job" ': step '
   ends_well "$job"
+  same_bytes "$(last_saved)"
 }
