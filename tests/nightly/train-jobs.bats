@@ -19,18 +19,24 @@ teardown() {
 }
 
 @test "ranks that are killed or stopped cost a restart each; a machine that is named twice is left, and no memory stays taken" {
-  local job hit
-  job=$(submit_training)
-  goes_on "$job"
-  for hit in KILL:n1 STOP:n2 STOP:n2; do
-    kill "-${hit%:*}" "$(rank_on "${hit#*:}")"
+  local job step
+  strike() { # SIGNAL NODE
+    kill "-$1" "$(rank_on "$2")"
     log_grows "$job" 'train.sbatch: .* on n1:1'
     goes_on "$job"
-  done
+  }
+  job=$(submit_training)
+  goes_on "$job"
+  strike KILL n1
+  strike STOP n2
+  step=$(last_saved)
+  strike STOP n2
   [ "$(grep -o ' on n[12]:.*' log | xargs)" = 'on n1:1,n2:1 on n1:1,n2:1 on n1:1,n2:1 on n1:1' ]
   [ "$(in_memory n2)" = "$(realpath run)" ]
   ends_well "$job"
   [ -z "$(in_memory n1)$(in_memory n2)" ]
+  # Of all ranks; those of one machine add in another order.
+  same_bytes "$step"
 }
 
 # preempt JOB: another job needs a node, and gets it when this one has saved. Then this one goes on.
@@ -55,6 +61,7 @@ preempt() {
   preempt "$job"
   [ "$(grep -c 'the job queues again' log)" -eq 2 ]
   ends_well "$job"
+  same_bytes "$(last_saved)"
 }
 
 @test "a job of one machine that is told nothing of it saves when it is ended for another one" {
@@ -63,6 +70,7 @@ preempt() {
   preempt "$job"
   [ "$(grep -c 'the job queues again' log)" -eq 0 ]
   ends_well "$job"
+  same_bytes "$(last_saved)"
 }
 
 @test "srun starts ranks by PMIx on one machine, and its signals save" {

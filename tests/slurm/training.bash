@@ -19,7 +19,7 @@ training_input() {
 data: {tokens: 16, packs: 60, window: 8}
 schedule: {warmup: 5, shape: constant}
 validation: {every: 0}
-train: {steps: 1000000, checkpoint_every: $1, log_every: 10, keep: 2}
+train: {steps: 1000000, checkpoint_every: $1, log_every: 10, keep: 1000}
 END
 }
 
@@ -55,15 +55,18 @@ rank_on() {
 # in_memory NODE: the snapshots there.
 in_memory() { find "/proc/$(<"${SLURM_CONF%/*}/run/$1.pid")/root/dev/shm" -path '*/vfm-*/run' -printf '%l\n'; }
 
-# ends_well JOB: it is asked to end by a file, and has the bytes of a run of two ranks that nothing has disturbed.
+# last_saved: the step of the newest checkpoint.
+last_saved() { grep '^{"kind":"checkpoint"' log | tail -n 1 | jq .step; }
+# same_bytes STEP: the checkpoint is that of two ranks that nothing has disturbed.
+same_bytes() {
+  mpirun -np 2 vfm-train tiny.yaml --data latents -o undisturbed train.steps="$1" >undisturbed.jsonl
+  for part in model state; do
+    diff -r {undisturbed,run}/checkpoints/"$(printf 'step-%08d' "$1")/$part"
+  done
+}
+# ends_well JOB: it is asked to end by a file, and does.
 ends_well() {
-  local step
   touch run/stop
   await gone "$1"
   [ "$(state_of "$1" JobState)" = COMPLETED ]
-  step=$(grep '^{"kind":"checkpoint"' log | tail -n 1 | jq .step)
-  mpirun -np 2 vfm-train tiny.yaml --data latents -o undisturbed train.steps="$step" >undisturbed.jsonl
-  for part in model state; do
-    diff -r {undisturbed,run}/checkpoints/"$(printf 'step-%08d' "$step")/$part"
-  done
 }

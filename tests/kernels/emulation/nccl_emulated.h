@@ -15,6 +15,7 @@ namespace vfm::test {
 
 struct EmulatedNccl {
   std::string missing;    ///< why_no_nccl()
+  bool apart = false;     ///< the hosts do not reach each other: no communicator is made
   int communicators = 0;  ///< made, ever
   int destroyed = 0, aborted = 0;
 };

@@ -439,6 +439,30 @@ TEST_CASE("nccl: a rank that is silent is not waited for longer than the section
                     learnt ? " (three times the usual, at least 'train.silent_limit')" : ""));
 }
 
+TEST_CASE("nccl: where hosts do not reach each other, the start names what chooses the interface") {
+  std::string said;
+  test::emulated_nccl().apart = true;
+  thread_worlds(2, [&](World& world) {
+    emulation::device() = world.rank();
+    const auto group = world.group("tp", all_of(world));
+    const auto section = std::make_shared<Section>();
+    section->limit = world.rank() == 0 ? 0.3 : 60;
+    section->lost = [&](const std::string& message) {
+      said = message;
+      const std::lock_guard held(emulation::monitor());
+      test::emulated_nccl().apart = false;
+      emulation::monitor().change();
+    };
+    nccl_carrier(*group, "rank 0 on host a", false, section);
+    world.barrier();
+  });
+  CHECK(said ==
+        "the start of NCCL: not done for 0.3 s: a rank of the group is silent, or has failed, or "
+        "the hosts do not reach each other over the interfaces that NCCL takes: see that no "
+        "firewall stands between them, and name others, such as with NCCL_SOCKET_IFNAME=eth0 "
+        "(rank 0 on host a)");
+}
+
 TEST_CASE("nccl: two calls that differ are named, and are no exchange that another has failed") {
   // By the rank that calls second; the other one may find first that this has ended.
   std::string said[2];
