@@ -205,7 +205,7 @@ TEST_CASE("attention in FP8 by cuDNN is that of the CPU, from codes to the resul
     // Where sums in another order decide a rounding; or the result is not rounded to FP8.
     const double error = apart(found[i].to(DType::f32), expected[i].to(DType::f32));
     INFO(error);
-    CHECK(error < (cudnn.fp8_bf16 ? 0.04 : 5e-3));
+    CHECK(error < (cudnn.fp8_bf16 ? 0.07 : 5e-3));
     CHECK((error > 0.015) == cudnn.fp8_bf16);
   }
   // Two samples of one length are one call; those without keys none.

@@ -28,10 +28,20 @@ using Catch::Contains;
 
 namespace {
 
-/// How far a ring may be from one rank. Instructions for bf16 round the weights of attention, too,
-/// and beside the largest of each part.
-double ring_rounding(models::Fp8Parts parts) {
-  return !parts.attention && ops::isa() >= ops::Isa::avx512_bf16 ? 4e-2 : 2e-2;
+/// How far an output in FP8 is from that of one rank, whose FP8 changed it by `changed`; `change`:
+/// the ranks' FP8. Instructions for bf16 round the weights of a ring's attention, too, and beside
+/// the largest of each part. A ring's attention in FP8 rounds neither weights nor results to FP8,
+/// so it changes less than that of one rank.
+void check_shared_fp8(nn::CpKind kind, models::Fp8Parts parts, double apart, double changed,
+                      double change) {
+  const bool ring = kind == nn::CpKind::ring || kind == nn::CpKind::all_to_all_ring;
+  if (ring && parts.attention) {
+    CHECK(change < changed);
+    CHECK(apart < 1.2 * changed);
+    return;
+  }
+  CHECK(apart <= (!ring ? 1e-4 : ops::isa() >= ops::Isa::avx512_bf16 ? 4e-2 : 2e-2));
+  CHECK(apart < 0.7 * changed);
 }
 
 /// What ranks that share it give for the batch, and what the one that leads sent for it.
@@ -296,9 +306,7 @@ TEST_CASE("FP8 of ranks that share a clip is that of one rank") {
         // rounded otherwise again: in the end that is up to two thirds of what FP8 itself changes.
         // In a ring, whose parts are f32 until they are one, it takes a rare flip, of which this
         // batch has one.
-        const bool ring = kind == nn::CpKind::ring || kind == nn::CpKind::all_to_all_ring;
-        CHECK(apart <= (ring ? ring_rounding(parts) : 1e-4));
-        CHECK(apart < 0.7 * changed);
+        check_shared_fp8(kind, parts, apart, changed, apart_from(without, shared.output));
       }
     }
 }
@@ -327,9 +335,7 @@ TEST_CASE("FP8 of ranks that share an ST-DiT is that of one rank, in a hybrid of
       const Tensor got = shared_output(config, parallel, kind, DType::bf16, parts, batch).output;
       const double apart = apart_from(wanted, got);
       INFO(text << ", attention " << parts.attention << ": " << apart);
-      const bool ring = kind == nn::CpKind::ring || kind == nn::CpKind::all_to_all_ring;
-      CHECK(apart <= (ring ? ring_rounding(parts) : 1e-4));
-      CHECK(apart < 0.7 * changed);
+      check_shared_fp8(kind, parts, apart, changed, apart_from(without, got));
     }
   }
 }
