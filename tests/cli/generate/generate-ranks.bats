@@ -253,7 +253,7 @@ LAYOUTS
   seconds() {
     vfm-generate cost --model wide --guidance 3 --steps 2 --size 1024x1024 --frames 129 --fp8 "$1" --gpu "$2" --parallel "$3" \
       2>errors | jq .predicted.seconds
-    [ ! -s errors ]
+    if grep 'stays in bf16' errors; then return 1; fi
   }
   while read -r gpu parallel; do
     linear=$(seconds linear "$gpu" "$parallel") all=$(seconds all "$gpu" "$parallel")
