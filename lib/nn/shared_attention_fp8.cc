@@ -16,9 +16,12 @@ Tensor shared_attention_fp8(ops::Tape& tape, const Tensor& qkv, const TokenExcha
     return ops::cross_attention_codes(q, kv, low.largest, pack);
   }
   low.codes = ops::run_exchange(tape, low.codes, exchanges.to_heads);
-  const Tensor attended = exchanges.ring ? ring_attention_fp8(low, exchanges.ring)
-                                         : ops::self_attention_codes(low.codes, low.largest, pack);
-  return ops::run_exchange(tape, attended, exchanges.to_tokens);
+  Tensor attended = exchanges.ring ? ring_attention_fp8(low, exchanges.ring)
+                                   : ops::self_attention_codes(low.codes, low.largest, pack, true);
+  attended = ops::run_exchange(tape, attended, exchanges.to_tokens);
+  if (attended.dtype() == DType::bf16) return attended;
+  const auto heads = static_cast<int>(attended.size(1) / pack.head_dim);
+  return ops::restore_heads(attended, {.values = heads, .head_dim = pack.head_dim}, low.largest);
 }
 
 }  // namespace vfm::nn

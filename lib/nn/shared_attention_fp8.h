@@ -2,8 +2,9 @@
 // place of shared_attention() (nn/token_shard.h).
 //
 // Ranks send queries, keys and values as E4M3, one byte per element, with scales that all agreed
-// on. So all_to_all and gather give the same bits as ops::self_attention_fp8() on one rank. A ring
-// multiplies in bf16 what it received (nn/ring_attention.h).
+// on, and the results of their heads as these were made. So all_to_all and gather give the same
+// bits as ops::self_attention_fp8() on one rank. A ring multiplies in bf16 what it received
+// (nn/ring_attention.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

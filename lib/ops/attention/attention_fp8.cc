@@ -56,32 +56,42 @@ void check_largest(const Tensor& largest, Device device) {
 std::size_t first_room(const Fp8AttentionCall& call, const AttentionPack& pack) {
   const bool self = call.q.id() == call.kv.id();
   const std::int64_t elements =
-      call.q.elements() + (self ? 0 : call.kv.elements()) + call.out.elements();
+      call.q.elements() + (self ? 0 : call.kv.elements()) + call.codes.elements();
   const std::string what = vfm::format("attention in FP8 of {} rows over {}, {} heads",
                                        call.q.size(0), call.kv.size(0), pack.heads);
   return first_on_meta(what) ? static_cast<std::size_t>(2 * elements) : 0;
 }
 
-Tensor attend_codes(Fp8AttentionCall call, const AttentionPack& pack) {
+bool makes_bf16(Device device) {
+  if constexpr (kHaveCuda)
+    if (device == Device::cuda) return cudnn_fp8_writes_bf16();
+  return false;
+}
+
+/// `rounded` as in self_attention_codes().
+Tensor attend_codes(Fp8AttentionCall call, const AttentionPack& pack, bool rounded) {
   const Device device = call.q.device();
   check_largest(call.largest, device);
   const Shape shape{call.q.size(0), std::int64_t{pack.heads} * pack.head_dim};
-  call.out = Tensor(shape, DType::bf16, device);
-  if (shape[0] == 0) return call.out;
+  const HeadKinds values{.values = pack.heads, .head_dim = pack.head_dim};
   call.codes = Tensor(shape, DType::f8e4m3, device);
-  const bool self = call.q.id() == call.kv.id();
-  const Touching tensors(call.q, self ? Tensor() : call.kv, call.codes);
-  const Fp8AttentionResult result =
-      VFM_ASK(Fp8AttentionResult::codes,
-              tensors.kind(WorkKind::attention, DType::f8e4m3)
-                  .gpu_scratch([&] { return first_room(call, pack); })
-                  .products(attention_pairs(pack) * pack.heads, 2, pack.head_dim),
-              attention_fp8, call, pack);
-  if (result == Fp8AttentionResult::refused) return attention_over_codes(call, pack);
+  if (makes_bf16(device)) {
+    call.out = Tensor(shape, DType::bf16, device);
+    rounded = false;
+  }
+  Fp8AttentionResult result = Fp8AttentionResult::codes;
+  if (shape[0] > 0) {
+    const Touching tensors(call.q, call.q.id() == call.kv.id() ? Tensor() : call.kv, call.codes);
+    result = VFM_ASK(Fp8AttentionResult::codes,
+                     tensors.kind(WorkKind::attention, DType::f8e4m3)
+                         .gpu_scratch([&] { return first_room(call, pack); })
+                         .products(attention_pairs(pack) * pack.heads, 2, pack.head_dim),
+                     attention_fp8, call, pack);
+  }
   if (result == Fp8AttentionResult::codes)
-    call.out =
-        restore_heads(call.codes, {.values = pack.heads, .head_dim = pack.head_dim}, call.largest);
-  return call.out;
+    return rounded ? call.codes : restore_heads(call.codes, values, call.largest);
+  if (result == Fp8AttentionResult::refused) call.out = attention_over_codes(call, pack);
+  return rounded ? quantize_heads(call.out, values, call.largest) : call.out;
 }
 
 HeadKinds kinds_of(const AttentionPack& pack) {
@@ -103,14 +113,15 @@ std::string why_no_fp8_attention(Device device) {
   return "";  // of a GPU that is planned for
 }
 
-Tensor self_attention_codes(const Tensor& codes, const Tensor& largest, const AttentionPack& pack) {
+Tensor self_attention_codes(const Tensor& codes, const Tensor& largest, const AttentionPack& pack,
+                            bool rounded) {
   check_fp8_pack(pack);
   if (pack.query_lengths != pack.key_lengths)
     fail("attention in FP8: in self-attention there are as many keys as queries");
   check_fp8_rows(codes, pack.query_lengths, "queries",
                  std::int64_t{kinds_of(pack).heads()} * pack.head_dim);
   return attend_codes({codes, codes, std::int64_t{pack.heads} * pack.head_dim, largest, {}, {}},
-                      pack);
+                      pack, rounded);
 }
 
 Tensor cross_attention_codes(const Tensor& q, const Tensor& kv, const Tensor& largest,
@@ -118,7 +129,7 @@ Tensor cross_attention_codes(const Tensor& q, const Tensor& kv, const Tensor& la
   check_fp8_pack(pack);
   check_fp8_rows(q, pack.query_lengths, "queries", std::int64_t{pack.heads} * pack.head_dim);
   check_fp8_rows(kv, pack.key_lengths, "keys", 2 * std::int64_t{pack.key_heads} * pack.head_dim);
-  return attend_codes({q, kv, 0, largest, {}, {}}, pack);
+  return attend_codes({q, kv, 0, largest, {}, {}}, pack, false);
 }
 
 Tensor self_attention_fp8(const Tape& tape, const Tensor& qkv, const AttentionPack& pack) {

@@ -56,8 +56,11 @@ Tensor quantize_heads(const Tensor& x, const HeadKinds& kinds, const Tensor& lar
 Tensor restore_heads(const Tensor& codes, const HeadKinds& kinds, const Tensor& largest);
 
 /// Returns bf16 [S, H K] for codes [S, (H + 2 G) K], as self_attention() does. `largest` [3] as
-/// above. `pack` is not causal. Throws Error for another dtype, shape or head dim.
-Tensor self_attention_codes(const Tensor& codes, const Tensor& largest, const AttentionPack& pack);
+/// above. `pack` is not causal. With `rounded` the result is as the device makes it, for a rank
+/// that sends it: codes in the scale of the values, or bf16 on a B200. Throws Error for another
+/// dtype, shape or head dim.
+Tensor self_attention_codes(const Tensor& codes, const Tensor& largest, const AttentionPack& pack,
+                            bool rounded = false);
 /// The same for queries [S, H K] over keys and values [L, 2 G K], as cross_attention() does.
 Tensor cross_attention_codes(const Tensor& q, const Tensor& kv, const Tensor& largest,
                              const AttentionPack& pack);

@@ -52,7 +52,7 @@ void run_fp8(const Fp8AttentionCall& call, const std::vector<Fp8Run>& runs) {
                                      compute_stream()),
                 "compute scales of heads");
   for (const auto& [shape, query, key] : runs) {
-    const std::int64_t width = call.out.size(1);
+    const std::int64_t width = call.codes.size(1);
     const std::int64_t values = call.k_column + std::int64_t{shape.key_heads} * shape.head_dim;
     void* const out = shape.wide
                           ? static_cast<void*>(call.out.data<std::uint16_t>() + query * width)

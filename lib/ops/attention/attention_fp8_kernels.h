@@ -13,7 +13,7 @@ struct Fp8AttentionCall {
   std::int64_t k_column = 0;
   Tensor largest;  // [3]
   Tensor codes;    // the result, E4M3 [S, H K]
-  Tensor out;      // the result, bf16, if it is not in `codes`
+  Tensor out;      // the result in bf16, if the device makes that
 };
 
 /// Where the result is. `refused`: nowhere, cuDNN does not compute the call.

@@ -95,24 +95,6 @@ TEST_CASE("cuDNN has engines for cross-attention on an H200") {
   check({16, 256, 1024, 8, 4, 64, 512, 512, false});
 }
 
-TEST_CASE("cuDNN has engines for attention in FP8 on an H200 and on a B200") {
-  constexpr const char *kHopper = "sdpa_sm90_flash_fprop_wgmma_f8",
-                       *kBlackwell = "sdpa_sm100_flash_fprop_f8";
-  // The clip of the 7B with its two halves of guidance; one of 8 ranks that deal heads; frames of
-  // any length; keys that ranks gathered; shared key heads.
-  check_fp8(self_fp8(2, 56320, 32, 32, 128), kH200, kHopper);
-  check_fp8(self_fp8(1, 56320, 4, 4, 128), kH200, kHopper);
-  check_fp8(self_fp8(16, 3601, 16, 16, 64), kH200, kHopper);
-  check_fp8({1, 7040, 56320, 32, 8, 128, 4096, 2048, false}, kH200, kHopper);
-  check_fp8(self_fp8(2, 56320, 32, 32, 128, true), b200(), kBlackwell);
-  check_fp8(self_fp8(16, 3601, 16, 16, 64, true), b200(), kBlackwell);
-  // What it refuses, and then runs in bf16: a result in bf16 on Hopper, and a single token.
-  CHECK_THROWS_WITH(CudnnPlan(attention_fp8_graph(self_fp8(1, 8192, 32, 32, 128, true)), kH200),
-                    Catch::StartsWith("cuDNN has no engine for this graph"));
-  CHECK_THROWS_WITH(CudnnPlan(attention_fp8_graph(self_fp8(1, 1, 32, 32, 128)), kH200),
-                    Catch::StartsWith("cuDNN has no engine for this graph"));
-}
-
 TEST_CASE("cuDNN has engines for the parts of a ring on an H200") {
   const auto part = [](std::int64_t samples, std::int64_t queries, std::int64_t keys, int heads,
                        int key_heads) {
@@ -166,4 +148,22 @@ TEST_CASE("a graph that no engine takes is an Error that says so") {
   const Edge y = lonely.memory(2, Type::boolean, packed(1, 1, 8, 7));
   lonely.add({Op::both, x, x, none, y});
   CHECK_THROWS_WITH(CudnnPlan(lonely, kH200), Catch::StartsWith("cuDNN "));
+}
+
+TEST_CASE("cuDNN has engines for attention in FP8 on an H200 and on a B200") {
+  constexpr const char *kHopper = "sdpa_sm90_flash_fprop_wgmma_f8",
+                       *kBlackwell = "sdpa_sm100_flash_fprop_f8";
+  // The clip of the 7B with its two halves of guidance; one of 8 ranks that deal heads; frames of
+  // any length; keys that ranks gathered; shared key heads.
+  check_fp8(self_fp8(2, 56320, 32, 32, 128), kH200, kHopper);
+  check_fp8(self_fp8(1, 56320, 4, 4, 128), kH200, kHopper);
+  check_fp8(self_fp8(16, 3601, 16, 16, 64), kH200, kHopper);
+  check_fp8({1, 7040, 56320, 32, 8, 128, 4096, 2048, false}, kH200, kHopper);
+  check_fp8(self_fp8(2, 56320, 32, 32, 128, true), b200(), kBlackwell);
+  check_fp8(self_fp8(16, 3601, 16, 16, 64, true), b200(), kBlackwell);
+  // What it refuses, and then runs in bf16: a result in bf16 on Hopper, and a single token.
+  CHECK_THROWS_WITH(CudnnPlan(attention_fp8_graph(self_fp8(1, 8192, 32, 32, 128, true)), kH200),
+                    Catch::StartsWith("cuDNN has no engine for this graph"));
+  CHECK_THROWS_WITH(CudnnPlan(attention_fp8_graph(self_fp8(1, 1, 32, 32, 128)), kH200),
+                    Catch::StartsWith("cuDNN has no engine for this graph"));
 }

@@ -28,10 +28,20 @@ using Catch::Contains;
 
 namespace {
 
-/// How far a ring may be from one rank. Instructions for bf16 round the weights of attention, too,
-/// and beside the largest of each part.
-double ring_rounding(models::Fp8Parts parts) {
-  return !parts.attention && ops::isa() >= ops::Isa::avx512_bf16 ? 4e-2 : 2e-2;
+/// How far an output in FP8 is from that of one rank, whose FP8 changed it by `changed`; `change`:
+/// the ranks' FP8. Instructions for bf16 round the weights of a ring's attention, too, and beside
+/// the largest of each part. A ring's attention in FP8 rounds neither weights nor results to FP8,
+/// so it changes less than that of one rank.
+void check_shared_fp8(nn::CpKind kind, models::Fp8Parts parts, double apart, double changed,
+                      double change) {
+  const bool ring = kind == nn::CpKind::ring || kind == nn::CpKind::all_to_all_ring;
+  if (ring && parts.attention) {
+    CHECK(change < changed);
+    CHECK(apart < 1.2 * changed);
+    return;
+  }
+  CHECK(apart <= (!ring ? 1e-4 : ops::isa() >= ops::Isa::avx512_bf16 ? 4e-2 : 2e-2));
+  CHECK(apart < 0.7 * changed);
 }
 
 /// What ranks that share it give for the batch, and what the one that leads sent for it.
@@ -298,9 +308,7 @@ TEST_CASE("FP8 of ranks that share a clip is that of one rank") {
         // rounded otherwise again: in the end that is up to two thirds of what FP8 itself changes.
         // In a ring, whose parts are f32 until they are one, it takes a rare flip, of which this
         // batch has one.
-        const bool ring = kind == nn::CpKind::ring || kind == nn::CpKind::all_to_all_ring;
-        CHECK(apart <= (ring ? ring_rounding(parts) : 1e-4));
-        CHECK(apart < 0.7 * changed);
+        check_shared_fp8(kind, parts, apart, changed, apart_from(without, shared.output));
       }
     }
 }
@@ -329,9 +337,7 @@ TEST_CASE("FP8 of ranks that share an ST-DiT is that of one rank, in a hybrid of
       const Tensor got = shared_output(config, parallel, kind, DType::bf16, parts, batch).output;
       const double apart = apart_from(wanted, got);
       INFO(text << ", attention " << parts.attention << ": " << apart);
-      const bool ring = kind == nn::CpKind::ring || kind == nn::CpKind::all_to_all_ring;
-      CHECK(apart <= (ring ? ring_rounding(parts) : 1e-4));
-      CHECK(apart < 0.7 * changed);
+      check_shared_fp8(kind, parts, apart, changed, apart_from(without, got));
     }
   }
 }
@@ -385,9 +391,9 @@ TEST_CASE("queries, keys and values travel as FP8 where attention is FP8") {
   const auto moved = [](const dist::Traffic& of) {
     return of.of("cp", dist::Operation::all_to_all).bytes;
   };
-  // Of four parts, queries, keys, values and results, three in half of the bytes.
+  // Queries, keys, values and results.
   CHECK(moved(sent.without) > 0);
-  CHECK(8 * moved(sent.with) == 5 * moved(sent.without));
+  CHECK(2 * moved(sent.with) == moved(sent.without));
   // And a number for each of three kinds.
   const dist::Traffic::Count scales = sent.with.of("clip", dist::Operation::all_gather);
   CHECK(scales == dist::Traffic::Count{config.num_layers, config.num_layers * 4 * 3});
@@ -407,6 +413,6 @@ TEST_CASE("keys and values travel as FP8 in a ring, and where they are gathered"
       both_traffics(config, "cp=4", nn::CpKind::all_to_all_ring, {.attention = true});
   CHECK(mixed.without.of("cp_ring").bytes > 0);
   CHECK(2 * mixed.with.of("cp_ring").bytes == mixed.without.of("cp_ring").bytes);
-  // Results come back to their tokens in bf16.
+  // Results of a ring come back to their tokens in bf16.
   CHECK(8 * mixed.with.of("cp_heads").bytes == 5 * mixed.without.of("cp_heads").bytes);
 }

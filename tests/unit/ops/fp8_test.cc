@@ -146,6 +146,9 @@ TEST_CASE("attention of codes: some queries over all keys are as in self-attenti
   const Tensor largest = largest_of_kinds(qkv, kinds), codes = quantize_heads(qkv, kinds, largest);
   const Tensor wanted = self_attention_fp8(Tape(false), qkv, pack);
   CHECK(distance(self_attention_codes(codes, largest, pack), wanted) == 0);
+  const Tensor sent = self_attention_codes(codes, largest, pack, true);
+  CHECK(sent.dtype() == DType::f8e4m3);
+  CHECK(distance(restore_heads(sent, {.values = 4, .head_dim = 64}, largest), wanted) == 0);
   const Tensor q({220, 256}, DType::f8e4m3), kv({220, 256}, DType::f8e4m3);
   copy_columns(codes, 0, q, 0, 256), copy_columns(codes, 256, kv, 0, 256);
   CHECK(distance(cross_attention_codes(q, kv, largest, pack), wanted) == 0);
