@@ -435,7 +435,10 @@ TEST_CASE("nccl: a rank that is silent is not waited for longer than the section
   CHECK(why == "too late");
   CHECK(said ==
         fmt::format("all_reduce of F32 elements [2] (2 of 'tp'): not done for 0.3 s{}: a "
-                    "rank of the group is silent, or has failed (rank 0 on host thread 0)",
+                    "rank of the group is silent, or has failed, or the hosts do not reach each "
+                    "other over the interfaces that NCCL takes: see that no firewall stands "
+                    "between them, and name others, such as with NCCL_SOCKET_IFNAME=eth0 (rank 0 "
+                    "on host thread 0)",
                     learnt ? " (three times the usual, at least 'train.silent_limit')" : ""));
 }
 
