@@ -89,8 +89,8 @@ TEST_CASE("skip connections: a step takes the memory that its dry run tells") {
     need.host = 0;
     const double taken = taken_by(one.recipe, *one.data, 1);
     INFO(one.recipe.model.recompute << ": " << need.total() << " of " << taken);
-    // A thread reads the next step's pack: it may hold one more than is told, or one less.
-    CHECK(std::abs(need.total() - taken) <= 2e-3 * taken + sizeof(float) * kTokens * kPixels);
+    // A thread reads ahead. On a busy machine it may not have read the packs of two steps yet.
+    CHECK(std::abs(need.total() - taken) <= 2e-3 * taken + 4 * sizeof(float) * kTokens * kPixels);
   }
 }
 
