@@ -68,6 +68,25 @@ TEST_CASE("a page of a list has objects and folders in order of bytes") {
   CHECK_THROWS_AS(read_list_page("<R><Contents><Size>x</Size></Contents></R>"), Error);
 }
 
+TEST_CASE("a page of uploads tells their age and where the next page begins") {
+  const UploadsPage page = read_uploads_page(
+      "<R><EncodingType>url</EncodingType><IsTruncated>true</IsTruncated>"
+      "<NextKeyMarker>a%20b</NextKeyMarker><NextUploadIdMarker>2</NextUploadIdMarker>"
+      "<Upload><Key>a%20b</Key><UploadId>1</UploadId>"
+      "<Initiated>1970-01-01T00:01:00.000Z</Initiated></Upload>"
+      "<Upload><Key>a%20b</Key><UploadId>2</UploadId></Upload></R>");
+  REQUIRE(page.entries.size() == 2);
+  CHECK(page.entries[0].key == "a b");
+  CHECK(page.entries[0].id == "1");
+  CHECK(page.entries[0].began == 60);
+  CHECK(page.entries[1].began == 0);  // Not told.
+  CHECK(page.more);
+  CHECK(page.next_key == "a b");
+  CHECK(page.next_id == "2");
+  CHECK_FALSE(read_uploads_page("<R><IsTruncated>false</IsTruncated></R>").more);
+  CHECK_THROWS_AS(read_uploads_page("<R><IsTruncated>true</IsTruncated></R>"), Error);
+}
+
 TEST_CASE("times of answers are read in both forms") {
   CHECK(parse_answer_time("2013-05-24T00:00:00.000Z") == 1369353600);
   CHECK(parse_answer_time("Fri, 24 May 2013 00:00:00 GMT") == 1369353600);

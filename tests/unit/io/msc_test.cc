@@ -79,7 +79,7 @@ TEST_CASE("a profile that vfm cannot use is refused, and named") {
     }
   }
   for (const char* text :
-       {"[", "profiles: [a]", "a: &a [*a]", "", "profiles: {a: {storage_provider: 1}}"})
+       {"[", "profiles: [a]", "a: &a [*a]", "", "profiles: {a: {storage_provider: 1}}", "other: 1"})
     CHECK_THROWS_AS(msc_profile_of(text, "c.yaml", "a"), Error);
 }
 
