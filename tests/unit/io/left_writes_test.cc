@@ -165,6 +165,16 @@ TEST_CASE("an upload is claimed as long as it lasts, and renewed") {
   CHECK(claims().empty());
 }
 
+TEST_CASE("an upload whose age the store does not tell is not taken for an old one") {
+  LeftFolder left;
+  left.begin("a/foreign");
+  left.server.seconds = 24 * 3600 + 1;
+  left.server.tells_upload_times = false;
+  CHECK(left.end_left() == 0);
+  left.server.tells_upload_times = true;
+  CHECK(left.end_left() == 1);
+}
+
 TEST_CASE("what may live at first is looked at again") {
   LeftFolder left;
   ::setenv("VFM_NET_SECONDS", "1", 1);

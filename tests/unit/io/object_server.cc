@@ -330,10 +330,11 @@ ServedAnswer ObjectServer::list(const ServedRequest& request) {
       200, {{"Date", served_time(seconds, "%a, %d %b %Y %H:%M:%S GMT")}}, "<R>", {}};
   if (request.query.contains("uploads")) {
     for (const auto& [id, upload] : uploads_)
-      answer.body += "<Upload><Key>" + upload.path.substr(bucket.size()) + "</Key><UploadId>" + id +
-                     "</UploadId><Initiated>" +
-                     served_time(upload.seconds, "%Y-%m-%dT%H:%M:%S.000Z") +
-                     "</Initiated></Upload>";
+      answer.body +=
+          "<Upload><Key>" + upload.path.substr(bucket.size()) + "</Key><UploadId>" + id +
+          "</UploadId><Initiated>" +
+          served_time(upload.seconds, tells_upload_times ? "%Y-%m-%dT%H:%M:%S.000Z" : "?") +
+          "</Initiated></Upload>";
     answer.body += "</R>";
     return answer;
   }

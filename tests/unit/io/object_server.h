@@ -44,6 +44,7 @@ class ObjectServer {
   /// The server's time is so many seconds after 2013-05-24 00:00:00. What is written has the time
   /// `seconds_at_write`.
   std::atomic<int> seconds{0}, seconds_at_write{0};
+  std::atomic<bool> tells_upload_times{true};
 
   std::string url(const std::string& path) const { return listener_.url(path); }
   /// Returns an address of a bucket that no client knows yet.
