@@ -427,7 +427,6 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
   at_night || return 0
   refused 'is not a number from 1 to' --model "$model" -j 0 -o out
   VFM_SHARE=none/slots refused 'for VFM_SHARE' --model "$model" -o out
-  refused "no such model folder: 'none'" --model none --dry-run
   VFM_SLOTS=x refused "VFM_SLOTS is 'x'" --model "$model" -o out
 }
 
