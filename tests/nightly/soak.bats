@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Faults of ranks, of hosts and of the link between two hosts, hundreds of them, in one training (scripts/soak): it ends with the
+# Faults of ranks, hosts, disks and the link between two hosts, hundreds of them, in one training (scripts/soak): it ends with the
 # bytes of an undisturbed run.
 # VFM_NIGHTLY_SOAK: how many faults; default: 200. SEED: of all that is drawn.
 # SPDX-License-Identifier: Apache-2.0
