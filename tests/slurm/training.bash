@@ -53,7 +53,9 @@ rank_on() {
 }
 
 # in_memory NODE: the snapshots there.
-in_memory() { find "/proc/$(<"${SLURM_CONF%/*}/run/$1.pid")/root/dev/shm" -path '*/vfm-*/run' -printf '%l\n'; }
+in_memory() {
+  nsenter --target "$(<"${SLURM_CONF%/*}/run/$1.pid")" --mount find /dev/shm -path '*/vfm-*/run' -printf '%l\n'
+}
 
 # last_saved: the step of the newest checkpoint.
 last_saved() { grep '^{"kind":"checkpoint"' log | tail -n 1 | jq .step; }

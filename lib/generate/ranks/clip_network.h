@@ -2,7 +2,7 @@
 // it, one rank samples and writes files, and receives the others' parts of each network output and
 // of the frames.
 //
-// Of an autoregressive model all ranks write the codes together (generate/sampling/codes.h).
+// All ranks of an autoregressive model write its codes together (generate/sampling/codes.h).
 //
 // The leader of the clip (generate/ranks/clip_ranks.h) has the prompts, the sampler and the files.
 // The other ranks have a part of the network, and serve the leader. Each batch goes to all of them.

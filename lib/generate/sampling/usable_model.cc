@@ -25,7 +25,7 @@ namespace vfm::generate {
 static void check_writing_layout(const dist::Layout& parallel,
                                  const models::DecoderConfig& decoder) {
   constexpr const char* kInstead =
-      "of an autoregressive model ranks share layers (pp) and heads (tp)";
+      "in an autoregressive model, ranks share layers (pp) and heads (tp)";
   if (parallel.cp > 1)
     fail_usage("--parallel cp: one code is computed at a time, and has no parts; {}", kInstead);
   if (parallel.cfg > 1)

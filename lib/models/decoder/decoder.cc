@@ -260,7 +260,7 @@ std::int64_t CodeWriter::written() const {
   return std::ssize(state_->codes);
 }
 
-// Of the table: what the newest token reads. One rank of tp has it, so the sum is exact.
+// The row of the table that the newest token reads. One rank of tp has it, so the sum is exact.
 Tensor CodeWriter::State::known_row(Tape& tape) {
   learn();
   std::vector<std::int32_t> row = {codes.empty() ? decoder.config.vocabulary : codes.back()};

@@ -93,7 +93,7 @@ struct EncoderRun {
   Tensor normed(const EncoderStackConfig& c, const LayerWeights& w, EncoderPart part) {
     return ops::layer_norm(tape, x, w.vector(part, ".weight"), w.vector(part), c.epsilon);
   }
-  /// Of queries, keys and values [S, 3 D] the queries and keys.
+  /// Turns the queries and keys in rows [S, 3 D] of queries, keys and values.
   void turn(const EncoderStackConfig& c, const Tensor& qkv) const {
     std::int64_t row = 0;
     for (const std::int64_t length : attention.query_lengths) {

@@ -86,6 +86,17 @@ void check_right(const AttentionPack& pack, int layers = 1) {
   CHECK(apart(gradient, expected_gradient) < 2e-2);
 }
 
+/// The dry run of a step on `account` tells the memory that the step takes.
+template <class Step>
+void check_memory(const MetaAccount& account, const Step& step) {
+  step(Device::meta);
+  reset_cuda_peak();
+  const double before = static_cast<double>(cuda_memory().current);
+  step(Device::cuda);
+  const double taken = static_cast<double>(cuda_memory().peak) - before;
+  CHECK(static_cast<double>(account.memory().peak) == Approx(taken).epsilon(0.03));
+}
+
 }  // namespace
 
 TEST_CASE("cuDNN runs a shape forward and backward once its results were compared") {
@@ -119,12 +130,7 @@ TEST_CASE(
     tape.backward(out, out.clone());
   };
   const MetaAccount account(Device::cuda);
-  step(Device::meta);
-  reset_cuda_peak();
-  const double before = static_cast<double>(cuda_memory().current);
-  step(Device::cuda);
-  const double taken = static_cast<double>(cuda_memory().peak) - before;
-  CHECK(static_cast<double>(account.memory().peak) == Approx(taken).epsilon(0.03));
+  check_memory(account, step);
   CHECK(warnings.empty());
 }
 
@@ -227,12 +233,7 @@ TEST_CASE("the memory that is counted for a part is what it takes") {
     attend_part_backward(q, kv, pack, part.out.to(DType::bf16), part.log_sum_exp, made(256));
   };
   const MetaAccount account(Device::cuda);
-  step(Device::meta);
-  reset_cuda_peak();
-  const double before = static_cast<double>(cuda_memory().current);
-  step(Device::cuda);
-  const double taken = static_cast<double>(cuda_memory().peak) - before;
-  CHECK(static_cast<double>(account.memory().peak) == Approx(taken).epsilon(0.03));
+  check_memory(account, step);
   // And the work is cuDNN's, or our own.
   for (const auto& [call, times] : account.calls())
     if (call.kind == WorkKind::attention) CHECK(call.cudnn == (body == AttentionBody::automatic));
