@@ -19,7 +19,7 @@ namespace {
 
 // A setup may take longer, but here all ranks come at once.
 constexpr double kStartSeconds = 300;
-// Of what nothing has come before.
+// Said of a group whose ranks have not met yet.
 constexpr const char* kFirst =
     ", or the hosts do not reach each other over the interfaces that NCCL takes: see that no "
     "firewall stands between them, and name others, such as with NCCL_SOCKET_IFNAME=eth0";

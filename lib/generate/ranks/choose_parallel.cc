@@ -13,6 +13,7 @@
 #include "generate/cost/estimate.h"
 #include "models/dit/architecture.h"
 #include "models/dit/fp8.h"
+#include "models/gpu_table.h"
 #include "models/predict.h"
 #include "tensor/device.h"
 
@@ -64,14 +65,15 @@ std::vector<dist::Layout> clip_layouts(int ranks, bool guided, bool frames, dist
   return layouts;
 }
 
-}  // namespace
-
+/// The rates by which the layouts are compared.
 models::Gpu comparing_rates(const GenerateJob& job, int per_node) {
   if (job.gpu != nullptr) return *job.gpu;
   if (job.device != Device::cuda) return host_rates(per_node);
   const models::Gpu* const here = models::known_gpu(describe_gpu());
   return here != nullptr ? *here : models::find_gpu("h100");
 }
+
+}  // namespace
 
 std::vector<CostedLayout> costed_layouts(const GenerateJob& job, const models::OpenedModel& opened,
                                          int ranks, int per_node) {

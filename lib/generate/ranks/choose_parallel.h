@@ -11,12 +11,8 @@
 #include <vector>
 
 #include "generate/generate.h"
-#include "models/gpu_table.h"
 
 namespace vfm::generate {
-
-/// The rates by which the job's layouts are compared.
-models::Gpu comparing_rates(const GenerateJob& job, int per_node);
 
 struct CostedLayout {
   dist::Layout parallel;
