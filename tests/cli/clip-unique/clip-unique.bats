@@ -5,9 +5,12 @@ load ../clip/media
 
 x264=(-c:v libx264 -preset ultrafast -pix_fmt yuv420p)
 
+# The filter draws colours at random, whatever its seed.
+colours=c0=0x203050:c1=0xd08040:c2=0x40a060:c3=0xe0e0c0:c4=0x703080:c5=0x90c0f0
+
 # walk FILE SECONDS A B: two boxes that walk about before a still view, as A and B say.
 walk() {
-  quiet_ffmpeg -f lavfi -i "gradients=s=160x96:rate=12:speed=0.00001:n=6:seed=7" -filter_complex \
+  quiet_ffmpeg -f lavfi -i "gradients=s=160x96:rate=12:speed=0.00001:n=6:seed=7:$colours" -filter_complex \
     "color=white:s=24x40:r=12[w];color=black:s=30x24:r=12[b];
      [0][w]overlay=x='60+55*sin(0.9*t+$3)':y='30+25*sin(1.3*t+$4)':shortest=1[o];
      [o][b]overlay=x='60+50*sin(1.1*t+$4)':y='40+30*sin(0.7*t+2*$3)':shortest=1[out]" \
@@ -24,7 +27,7 @@ setup_file() {
   quiet_ffmpeg -i a.mp4 -vf crop=132:84:20:4,drawbox=90:5:24:18:red:fill,scale=80:48,setsar=1,fps=10 \
     -c:v libx264 -crf 33 -pix_fmt yuv420p copy.mp4
   quiet_ffmpeg -ss 3.3 -i a.mp4 -t 5.5 "${x264[@]}" part.mp4
-  quiet_ffmpeg -f lavfi -i "gradients=s=160x96:rate=12:speed=0.00001:seed=3" -t 8 "${x264[@]}" still.mp4
+  quiet_ffmpeg -f lavfi -i "gradients=s=160x96:rate=12:speed=0.00001:seed=3:$colours" -t 8 "${x264[@]}" still.mp4
   quiet_ffmpeg -i still.mp4 -crf 30 still-again.mp4
   quiet_ffmpeg -i a.mp4 -frames:v 1 one.png
   cp one.png two.png
@@ -57,7 +60,7 @@ paths() { records | jq -r .path; }
 # bats test_tags=night
 @test "a part is found in which hardly more than something small and far away moves" {
   far() { # FILE SECONDS WAY
-    quiet_ffmpeg -f lavfi -i "gradients=s=320x192:rate=12:speed=0.00001:n=6:seed=7" -filter_complex \
+    quiet_ffmpeg -f lavfi -i "gradients=s=320x192:rate=12:speed=0.00001:n=6:seed=7:$colours" -filter_complex \
       "color=white@0.3:s=8x6:r=12,format=rgba[w];[0][w]overlay=x='150+120*sin(0.9*t+$3)':y='90+60*sin(1.3*t+2*$3)':shortest=1[out]" \
       -map '[out]' -t "$2" "${x264[@]}" -crf 18 "$1"
   }
