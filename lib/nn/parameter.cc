@@ -41,6 +41,11 @@ Tensor Parameter::read(std::int64_t begin, std::int64_t end) const {
   return joined;
 }
 
+std::vector<Tensor> Parameter::view(std::int64_t begin, std::int64_t end) const {
+  if (!split() || !low.defined()) return {read(begin, end)};
+  return {part(high, begin, end), part(low, begin, end)};
+}
+
 void Parameter::write(const Tensor& values, std::int64_t begin) const {
   const std::int64_t end = begin + values.elements();
   if (!split())

@@ -60,6 +60,8 @@ struct Parameter {
   /// `begin` on that `values` has.
   Tensor read(std::int64_t begin, std::int64_t end) const;
   void write(const Tensor& values, std::int64_t begin) const;
+  /// These elements as they lie: the value, or the halves of a split master.
+  std::vector<Tensor> view(std::int64_t begin, std::int64_t end) const;
 };
 
 /// The input of AdamW for a trained parameter. The caller sets moments, average and weight decay.

@@ -43,6 +43,8 @@ class Download {
   void release();
   /// Waits until `take` has been given every piece. Throws once what a copy or `take` threw.
   void finish();
+  /// Whether finish() would not wait.
+  bool done() const;
 
  private:
   struct State;

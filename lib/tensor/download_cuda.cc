@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <utility>
 
@@ -119,6 +120,11 @@ void Download::release() {
 
 void Download::finish() {
   if (state_ && state_->taken.valid()) state_->taken.get();
+}
+
+bool Download::done() const {
+  if (!state_ || !state_->taken.valid()) return true;
+  return state_->taken.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
 }  // namespace vfm

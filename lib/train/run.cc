@@ -110,6 +110,7 @@ class Run {
   std::int64_t first_step() const { return first_step_after(stages_); }
   std::int64_t last_step() const { return first_step() + recipe_.train.steps; }
   void save();
+  Checkpoint checkpoint();
   void saved(const std::optional<SavedCheckpoint>& checkpoint);
   void prune(std::int64_t step) const;
   Json train_json() const;
@@ -133,6 +134,7 @@ class Run {
   Json stages_ = Json::array();                  // those before this one (train/state/next_stage.h)
   std::optional<StopFile> stop_file_;            // on rank 0
   bool due_ = false, ended_ = false;             // a checkpoint; the run
+  bool prepared_ = false;                        // room for checkpoints
   bool by_term_ = false;
   std::string newest_;                           // checkpoint
   std::optional<CheckpointSaver> saver_;         // while training
@@ -199,7 +201,13 @@ void Run::finish_step(const StepResult& result) {
   ended_ = result.wind_up || step == steps;
   by_term_ = result.term && step < steps;
   log(result);
-  saved(saver_->advance(result.save));
+  if (saver_->pending()) {
+    world_.section("checkpoint", recipe_.train.checkpoint_limit);  // parts may be sent now
+    saved(saver_->advance(result.save));
+  } else if (!prepared_ && options_.synthetic.empty()) {  // when all else has its memory
+    prepared_ = true;
+    saver_->prepare(checkpoint());
+  }
   if (!validation_->empty() && (step % recipe_.validation.every == 0 || step == steps)) validate();
   if (result.stop) throw Stopped();
   due_ = due_ || ended_ || step % recipe_.train.checkpoint_every == 0 || result.save.due > 0;
@@ -446,6 +454,13 @@ void Run::save() {
   }
   collect_failures();
   since_save_ = {};
+  // Before a checkpoint the logs are durable, as it must not be ahead of them.
+  saver_->begin(checkpoint(), {.before = [this] { log_.sync(); },
+                               .after = [this, step = trainer_->state().step] { prune(step); }});
+}
+
+/// What is saved now.
+Checkpoint Run::checkpoint() {
   Checkpoint checkpoint{.step = trainer_->state().step,
                         .config = trainer_->objective().config(),
                         .train = leader() ? train_json() : Json(),
@@ -453,9 +468,7 @@ void Run::save() {
                         .others = trainer_->other_states()};
   if (recipe_.lora.rank > 0)
     checkpoint.adapters = models::lora_metadata(kind_.adapter_targets(recipe_), recipe_.lora);
-  // Before a checkpoint the logs are durable, as it must not be ahead of them.
-  saver_->begin(checkpoint, {.before = [this] { log_.sync(); },
-                             .after = [this, step = checkpoint.step] { prune(step); }});
+  return checkpoint;
 }
 
 /// What is said of a checkpoint that has ended, if one has.

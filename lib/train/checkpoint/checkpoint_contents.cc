@@ -14,10 +14,10 @@ void add_state(const Optimizer& optimizer, const std::string& folder, std::uint6
                std::vector<SavedSet>& sets) {
   const auto add = [&](const std::string& name, const nn::ParameterList& of,
                        const std::vector<Tensor>& tensors) {
-    const auto read = [&tensors](std::size_t i, std::int64_t begin, std::int64_t end) {
-      return tensors[i].reshape({tensors[i].elements()}).rows(begin, end);
+    const auto view = [&tensors](std::size_t i, std::int64_t begin, std::int64_t end) {
+      return std::vector{tensors[i].reshape({tensors[i].elements()}).rows(begin, end)};
     };
-    sets.push_back({folder, name, tensors.front().dtype(), read, of, max_file_bytes});
+    sets.push_back({folder, name, tensors.front().dtype(), view, of, max_file_bytes});
   };
   for (const OptimizerState& state : optimizer.state())
     add(state.name, state.parameters, state.tensors);
@@ -34,7 +34,7 @@ std::vector<SavedSet> sets_of(const Checkpoint& checkpoint, std::uint64_t max_fi
   const nn::ParameterList& parameters = checkpoint.optimizer.parameters();
   const auto values_of = [](const nn::ParameterList& of) {
     return [&of](std::size_t i, std::int64_t begin, std::int64_t end) {
-      return of[i]->read(begin, end);
+      return of[i]->view(begin, end);
     };
   };
   std::vector<SavedSet> sets;

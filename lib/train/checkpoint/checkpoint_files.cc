@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "dist/together.h"
-#include "train/checkpoint/checkpoint_pieces.h"
 
 namespace vfm::train {
 
@@ -86,55 +85,6 @@ double CheckpointFiles::most_of_rank() const {
   for (const File& file : files_)
     most = std::max(most, loads[file.writer] += static_cast<double>(file.file.bytes()));
   return most;
-}
-
-std::exception_ptr CheckpointFiles::collect(dist::Group& holders, const Take& take) const {
-  const std::vector<bool> cut = cut_parameters(holders, parameters_);
-  std::vector<std::vector<Piece>> shared(holders.ranks().size());  // by rank
-  TensorsOfRanks readers(shared.size());
-  for (const File& file : files_) {
-    const auto found = std::ranges::lower_bound(holders.ranks(), file.writer);
-    if (found == holders.ranks().end() || *found != file.writer) continue;
-    const auto writer = static_cast<std::size_t>(found - holders.ranks().begin());
-    for (const Piece& piece : pieces(file))
-      if (cut[piece.parameter]) {
-        shared[writer].push_back(piece);
-        readers[writer].push_back(piece.parameter);
-      }
-  }
-  for (std::vector<std::size_t>& list : readers) {
-    std::ranges::sort(list);
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-  }
-  const HeldParts held(holders, parameters_, readers);
-  const auto read = [this](const Piece& piece, std::int64_t begin, std::int64_t end) {
-    return sets_[piece.set].read(piece.parameter - first_[piece.set], begin, end);
-  };
-  PieceRounds rounds(holders, held, std::move(shared), read);
-
-  std::exception_ptr failure;
-  const auto attempt = [&failure](const auto& act) {
-    try {
-      if (!failure) act();
-    } catch (...) {
-      failure = std::current_exception();
-    }
-  };
-  for (const File& file : files_) {
-    if (file.writer != holders.ranks()[static_cast<std::size_t>(holders.rank())]) continue;
-    attempt([&] { take(file, {}); });
-    for (const Piece& piece : pieces(file)) {
-      Tensor values;
-      if (cut[piece.parameter]) values = rounds.next();
-      attempt([&] {
-        if (!values.defined()) values = read(piece, piece.begin, piece.end).to(Device::cpu);
-        take(file, {values.data<std::byte>(), values.bytes()});
-      });
-    }
-  }
-  while (rounds.left())
-    rounds.next();
-  return failure;
 }
 
 }  // namespace vfm::train

@@ -11,14 +11,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <map>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "dist/group.h"
 #include "io/safetensors.h"
 #include "nn/parameter.h"
 #include "train/checkpoint/checkpoint_pieces.h"
@@ -26,14 +23,16 @@
 namespace vfm::train {
 
 /// Returns the elements [begin, end) of this rank's part of the tensor for parameter i of the set,
-/// in the type of the set, on any device.
-using ReadPiece = std::function<Tensor(std::size_t i, std::int64_t begin, std::int64_t end)>;
+/// as they lie on any device: one tensor of the set's type, or the two halves of a split master
+/// (ops/optim/split_master.h), which a set of f32 has joined.
+using ViewPiece =
+    std::function<std::vector<Tensor>(std::size_t i, std::int64_t begin, std::int64_t end)>;
 
 /// A set of tensors, one for each parameter, under the parameter's name.
 struct SavedSet {
   std::string folder, name;  ///< in the checkpoint: "state", "adam_m"
   DType dtype = DType::f32;
-  ReadPiece read;
+  ViewPiece view;
   nn::ParameterList parameters;  ///< those of the whole model, in any order, or this rank's parts
   std::uint64_t max_file_bytes = ~std::uint64_t{0};
   std::string prefix = {};  ///< put before the tensors' names
@@ -66,22 +65,20 @@ class CheckpointFiles {
   double bytes() const;
   double most_of_rank() const;
 
-  /// Is called with each file that this rank writes, in order: first with no bytes, then with those
-  /// of its tensors, piece by piece. Valid during the call.
-  using Take = std::function<void(const File& file, std::span<const std::byte> bytes)>;
-  /// Collects the files of this rank. The ranks of `holders` have the whole parameters together. A
-  /// collective of `holders`; after a failure, which is returned, the rank still takes part to the
-  /// end, and `take` gets no more.
-  std::exception_ptr collect(dist::Group& holders, const Take& take) const;
+  /// The parameters of all sets, equal lists once.
+  const nn::ParameterList& parameters() const { return parameters_; }
+  /// What a file has behind its header, in order.
+  std::vector<Piece> pieces(const File& file) const;
+  /// The elements [begin, end) of this rank's part of a piece's tensor, as they lie (ViewPiece).
+  std::vector<Tensor> view(const Piece& piece, std::int64_t begin, std::int64_t end) const {
+    return sets_[piece.set].view(piece.parameter - first_[piece.set], begin, end);
+  }
 
  private:
-  std::vector<Piece> pieces(const File& file) const;
-
   std::vector<SavedSet> sets_;
   std::uint64_t piece_;
-  // The parameters of all sets, equal lists once, and where those of each set begin.
   nn::ParameterList parameters_;
-  std::vector<std::size_t> first_;
+  std::vector<std::size_t> first_;  // by set: where its parameters begin
   // By set: the number of each parameter in the set, by name.
   std::vector<std::map<std::string, std::size_t, std::less<>>> places_;
   std::vector<File> files_;

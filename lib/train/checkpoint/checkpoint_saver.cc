@@ -4,10 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <condition_variable>
-#include <cstring>
-#include <mutex>
-#include <set>
 #include <span>
 
 #include "base/disk_errors.h"
@@ -20,48 +16,16 @@
 #include "base/thread_stop.h"
 #include "base/units.h"
 #include "dist/together.h"
-#include "io/at_once.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/folder.h"
 #include "io/remote/address.h"
 #include "models/folder/checkpoint_folder.h"
 #include "train/checkpoint/checkpoint_contents.h"
+#include "train/cost/host_memory.h"
 #include "train/state/state_shards.h"
 
 namespace vfm::train {
-
-/// What a thread does, and what comes of it. The thread keeps it, as it may be left behind.
-struct CheckpointSaver::Job {
-  std::atomic<bool> stop{false};
-  std::exception_ptr failure;                 // after `done`, as the next one
-  std::map<std::string, std::string> hashes;  // name -> hash
-
-  mutable std::mutex mutex;
-  std::condition_variable changed;
-  bool done = false;
-  std::string at;  // the file, or the folder, that is being written
-
-  bool is_done() const {
-    const std::lock_guard lock(mutex);
-    return done;
-  }
-  void write(const std::string& path) {
-    const std::lock_guard lock(mutex);
-    at = path;
-  }
-  void finish() {
-    const std::lock_guard lock(mutex);
-    done = true;
-    changed.notify_all();
-  }
-  /// Returns whether it is done.
-  bool wait(std::chrono::milliseconds most) {
-    std::unique_lock lock(mutex);
-    return changed.wait_for(lock, most, [&] { return done; });
-  }
-};
-
 namespace {
 
 using namespace std::chrono_literals;
@@ -69,65 +33,10 @@ using namespace std::chrono_literals;
 /// With a thread that is asked to end.
 constexpr std::chrono::milliseconds kPatience = 10s;
 
-/// "HASH  NAME", a line a file, sorted by name.
-std::string lines_of(const std::map<std::string, std::string>& hashes) {
-  std::string text;
-  for (const auto& [name, hash] : hashes)
-    text += hash + "  " + name + "\n";
-  return text;
-}
-
 /// The place where a checkpoint is built.
 std::string place_of(const std::string& target) {
   if (io::is_bucket(target)) return target;
   return io::join_path(io::dir_name(target), "." + io::base_name(target) + ".tmp");
-}
-
-/// Throws Error unless rank 0 sees the files of all ranks, names and writers.
-void check_seen(const std::vector<std::pair<std::string, int>>& files, const std::string& folder) {
-  std::set<std::string> seen;
-  if (!io::is_bucket(folder))
-    for (const io::FolderEntry& entry : io::files_below(folder))
-      seen.insert(entry.name);
-  io::for_each_at_once(files.size(), io::requests_at_once(folder), [&](std::size_t i) {
-    const auto& [name, writer] = files[i];
-    const std::string path = io::join_path(folder, name);
-    // A bucket has what rank 0 wrote there.
-    if (io::is_bucket(folder) ? writer == 0 : seen.contains(name)) return;
-    if (!io::is_file(path))
-      fail("rank {} wrote '{}', and rank 0 does not find it: all ranks need one file system (-o)",
-           writer, path);
-  });
-}
-
-/// Writes a file in a folder that may not be there; returns its hash.
-std::string write_hashed(const std::string& path, std::span<const std::byte> bytes) {
-  constexpr std::size_t kMebi = 1 << 20;
-  // Uploads take from the caller's memory what is much larger than one part of an object.
-  const std::size_t most = (io::is_bucket(path) ? 512 : 16) * kMebi;
-  io::make_directories(io::dir_name(path));
-  io::AtomicFile out(path);
-  Hasher hasher;
-  for (std::size_t at = 0; at < bytes.size(); at += most) {
-    check_stop();
-    const std::span<const std::byte> piece = bytes.subspan(at, std::min(most, bytes.size() - at));
-    hasher.update(piece.data(), piece.size());
-    out.write(piece.data(), piece.size());
-  }
-  check_stop();
-  out.commit();
-  return hasher.hex128();
-}
-
-/// One thread does not have all of the memory's bandwidth.
-void copy_by_threads(std::byte* to, std::span<const std::byte> from) {
-  constexpr std::size_t kPart = std::size_t{1} << 20;
-  const auto parts = static_cast<std::int64_t>((from.size() + kPart - 1) / kPart);
-#pragma omp parallel for schedule(static) if (parts > 1)
-  for (std::int64_t i = 0; i < parts; ++i) {
-    const std::size_t at = static_cast<std::size_t>(i) * kPart;
-    std::memcpy(to + at, from.data() + at, std::min(kPart, from.size() - at));
-  }
 }
 
 /// What a rank says of its failure; "" if it only stopped because another one failed.
@@ -165,6 +74,8 @@ CheckpointSaver::~CheckpointSaver() {
 
 /// Returns false if a thread hangs, which may use the memory.
 bool CheckpointSaver::abandon() noexcept {
+  if (room_.valid()) room_.wait();
+  copies_.reset();
   if (!thread_.joinable()) return true;
   job_->stop = true;
   if (job_->wait(kPatience)) {
@@ -176,15 +87,38 @@ bool CheckpointSaver::abandon() noexcept {
   return false;
 }
 
+/// Makes room for the files of this rank.
+SnapshotMemory::Place CheckpointSaver::make_room(const CheckpointFiles& files) {
+  if (of_host(files) > limits_.snapshot_bytes) return SnapshotMemory::Place::none;
+  return memory_->begin(files.sizes_of(mesh_.world().rank()), of_host(files));
+}
+
+/// At most: how the ranks of each host share it is not known here.
+double CheckpointSaver::of_host(const CheckpointFiles& files) const {
+  return std::min(files.bytes(), files.most_of_rank() * mesh_.world().local_size());
+}
+
+void CheckpointSaver::prepare(const Checkpoint& checkpoint) {
+  CheckpointFiles files = files_of(checkpoint);
+  room_ = std::async(std::launch::async, [this, files = std::move(files)] {
+    try {
+      make_room(files);
+    } catch (const std::exception&) {  // begin() tries again, and says it
+    }
+  });
+}
+
+CheckpointFiles CheckpointSaver::files_of(const Checkpoint& checkpoint) const {
+  return {sets_of(checkpoint, limits_.file_bytes), mesh_.world().size(), limits_.piece_bytes};
+}
+
 /// Returns whether some rank has no room for its snapshot.
 bool CheckpointSaver::agree_on_memory(const CheckpointFiles& files) {
   dist::World& world = mesh_.world();
-  // At most: how the ranks of each host share it is not known here.
-  const double of_host = std::min(files.bytes(), files.most_of_rank() * world.local_size());
   SnapshotMemory::Place place = SnapshotMemory::Place::none;
+  if (room_.valid()) room_.get();
   try {
-    if (of_host <= limits_.snapshot_bytes)
-      place = memory_->begin(files.sizes_of(world.rank()), of_host);
+    place = make_room(files);
   } catch (const Error& error) {
     log_warning("{}", error.what());
   }
@@ -195,17 +129,29 @@ bool CheckpointSaver::agree_on_memory(const CheckpointFiles& files) {
     log_warning(
         "{} of {} ranks have no room in their host's memory for what they write of a checkpoint "
         "(up to {} on a host): steps wait while they write",
-        without[0], world.size(), format_bytes(of_host));
+        without[0], world.size(), format_bytes(of_host(files)));
   return without[0] > 0;
 }
 
-void CheckpointSaver::begin(const Checkpoint& checkpoint, Around around) {
+/// Returns whether all ranks copy from their GPUs while the next step computes, and so have room
+/// for the parts that they send.
+bool CheckpointSaver::agree_on_copies(const nn::ParameterList& parameters) const {
+  const auto on_gpu = [](const nn::Parameter* p) { return p->device() == Device::cuda; };
+  if (std::ranges::none_of(parameters, on_gpu)) return false;
+  dist::World& world = mesh_.world();
+  const HostMemory memory = host_memory();
+  const double parts = GpuSnapshot::memory(*collection_) * world.local_size();
+  std::array<double, 1> without = {memory.free < parts + memory.all / 10 ? 1.0 : 0.0};
+  world.all_reduce_sum(std::span<double>(without));
+  return without[0] == 0;
+}
+
+void CheckpointSaver::begin(const Checkpoint& checkpoint, AroundComplete around) {
   dist::World& world = mesh_.world();
   saved_ = {checkpoint.step, checkpoint_path(run_, checkpoint.step)};
   temporary_ = place_of(saved_.folder);
   around_ = std::move(around);
-  const CheckpointFiles files(sets_of(checkpoint, limits_.file_bytes), world.size(),
-                              limits_.piece_bytes);
+  CheckpointFiles files = files_of(checkpoint);
   texts_.clear();
   expected_.clear();
   if (world.rank() == 0) {
@@ -223,38 +169,80 @@ void CheckpointSaver::begin(const Checkpoint& checkpoint, Around around) {
     });
     if (verdict.rank >= 0) return done({}, verdict.failure);
   }
-  dist::Group& holders = holders_of(mesh_, checkpoint.optimizer.parameters());
-  if (streams_) return stream(files, holders);
-  const std::exception_ptr failure = fill(files, holders);
-  // An older checkpoint of this step, damaged, must not look complete while it is replaced.
-  const bool prepares = io::is_bucket(run_) && !some_stream;
-  if (prepares) phase_ = Phase::prepare;
-  if (failure) return done({}, failure);
-  if (!prepares) return start_write();
-  if (world.rank() == 0) start([folder = temporary_](Job&) { models::remove_checkpoint(folder); });
+  const nn::ParameterList& parameters = checkpoint.optimizer.parameters();
+  collection_.emplace(std::move(files), holders_of(mesh_, parameters));
+  if (streams_) return stream();
+  name_files();
+  if (!some_stream && agree_on_copies(parameters)) return copy_beside(checkpoint);
+  fill(collection_->reader(), io::is_bucket(run_) && !some_stream);
 }
 
-/// Copies the files of this rank into memory.
-std::exception_ptr CheckpointSaver::fill(const CheckpointFiles& files, dist::Group& holders) {
+/// The files of this rank, in memory.
+void CheckpointSaver::name_files() {
   own_.clear();
+  const CheckpointFiles& files = collection_->files();
+  for (const CheckpointFiles::File& file : files.files())
+    if (file.writer == mesh_.world().rank())
+      own_.push_back({files.name(file), memory_->file(own_.size())});
+}
+
+/// Begins to copy from the GPU.
+void CheckpointSaver::copy_beside(const Checkpoint& checkpoint) {
+  phase_ = Phase::copy;
+  const CheckpointFiles& files = collection_->files();
+  std::map<const CheckpointFiles::File*, std::byte*> places;  // of files, behind their headers
+  std::size_t i = 0;
+  for (const CheckpointFiles::File& file : files.files())
+    if (file.writer == mesh_.world().rank())
+      places[&file] = own_[i++].bytes.data() + files.header(file).size();
+  try {
+    copies_ = std::make_shared<GpuSnapshot>(
+        *collection_, [&](const CheckpointFiles::File& file, std::size_t offset) {
+          return places.at(&file) + offset;
+        });
+  } catch (...) {
+    return done({}, std::current_exception());
+  }
+  const auto release = [copies = std::weak_ptr(copies_)] {
+    if (const auto live = copies.lock()) live->release();
+  };
+  checkpoint.optimizer.before_change(release);
+  for (const OtherState& other : checkpoint.others)
+    other.optimizer.before_change(release);
+}
+
+/// Puts the files of this rank together in memory, and begins to write them; or, if rank 0 prepares
+/// a bucket, that.
+void CheckpointSaver::fill(const FileCollection::Read& read, bool prepares) {
+  const CheckpointFiles& files = collection_->files();
+  std::size_t file_number = 0;
   std::span<std::byte> left;  // of the last file
   const auto put = [&](std::span<const std::byte> bytes) {
-    if (bytes.size() > left.size()) fail("'{}' has more bytes than planned", own_.back().name);
-    copy_by_threads(left.data(), bytes);
+    if (bytes.size() > left.size())
+      fail("'{}' has more bytes than planned", own_[file_number - 1].name);
+    if (bytes.data() != nullptr) copy_by_threads(left.data(), bytes);
     left = left.subspan(bytes.size());
   };
-  return files.collect(holders,
-                       [&](const CheckpointFiles::File& file, std::span<const std::byte> bytes) {
-                         if (!bytes.empty()) return put(bytes);
-                         left = memory_->file(own_.size());
-                         own_.push_back({files.name(file), left});
-                         const std::string header = files.header(file);
-                         put(std::as_bytes(std::span(header)));
-                       });
+  const std::exception_ptr failure = collection_->run(
+      [&](const CheckpointFiles::File& file, std::span<const std::byte> bytes) {
+        if (!bytes.empty()) return put(bytes);
+        left = own_[file_number++].bytes;
+        const std::string header = files.header(file);
+        put(std::as_bytes(std::span(header)));
+      },
+      read);
+  collection_.reset();
+  // An older checkpoint of this step, damaged, must not look complete while it is replaced.
+  phase_ = prepares ? Phase::prepare : Phase::write;
+  if (failure) return done({}, failure);
+  if (!prepares) return start_write();
+  if (mesh_.world().rank() == 0)
+    start([folder = temporary_](SaveJob&) { models::remove_checkpoint(folder); });
 }
 
 /// Writes them at once.
-void CheckpointSaver::stream(const CheckpointFiles& files, dist::Group& holders) {
+void CheckpointSaver::stream() {
+  const CheckpointFiles& files = collection_->files();
   std::map<std::string, std::string> hashes;
   std::string name;
   std::optional<io::AtomicFile> out;
@@ -270,8 +258,8 @@ void CheckpointSaver::stream(const CheckpointFiles& files, dist::Group& holders)
     out.reset();
   };
   const SurvivesFullDisk survives;
-  std::exception_ptr failure = files.collect(
-      holders, [&](const CheckpointFiles::File& file, std::span<const std::byte> bytes) {
+  std::exception_ptr failure = collection_->run(
+      [&](const CheckpointFiles::File& file, std::span<const std::byte> bytes) {
         if (!bytes.empty()) return put(bytes);
         finish_file();
         name = files.name(file);
@@ -279,7 +267,9 @@ void CheckpointSaver::stream(const CheckpointFiles& files, dist::Group& holders)
         io::make_directories(io::dir_name(path));
         out.emplace(path);
         put(std::as_bytes(std::span(header)));
-      });
+      },
+      collection_->reader());
+  collection_.reset();
   try {
     if (!failure) finish_file();
   } catch (...) {
@@ -289,15 +279,15 @@ void CheckpointSaver::stream(const CheckpointFiles& files, dist::Group& holders)
 }
 
 void CheckpointSaver::done(std::map<std::string, std::string> hashes, std::exception_ptr failure) {
-  job_ = std::make_shared<Job>();
+  job_ = std::make_shared<SaveJob>();
   job_->hashes = std::move(hashes);
   job_->failure = std::move(failure);
   job_->finish();
 }
 
 void CheckpointSaver::start(Act act) {
-  job_ = std::make_shared<Job>();
-  job_->at = temporary_;
+  job_ = std::make_shared<SaveJob>();
+  job_->write(temporary_);
   thread_ = std::thread([job = job_, act = std::move(act)] {
     stop_thread_by(&job->stop);
     const SurvivesFullDisk survives;
@@ -312,49 +302,28 @@ void CheckpointSaver::start(Act act) {
 
 void CheckpointSaver::start_write() {
   if (own_.empty()) return;
-  start([memory = memory_, own = own_, folder = temporary_](Job& job) {
-    for (std::size_t i = 0; i < own.size(); ++i) {
-      const std::string path = io::join_path(folder, own[i].name);
-      job.write(path);
-      const std::string hash = write_hashed(path, own[i].bytes);
-      memory->name(i, hash);
-      job.hashes[own[i].name] = hash;
-    }
+  start([memory = memory_, own = own_, folder = temporary_](SaveJob& job) {
+    write_snapshot(job, *memory, own, folder);
     memory->prepare();
   });
 }
 
 /// `lines` are those of all ranks' files.
 void CheckpointSaver::start_complete(const std::vector<std::string>& lines) {
-  std::map<std::string, std::string> hashes;
+  Completion completion{.texts = texts_,
+                        .expected = expected_,
+                        .around = around_,
+                        .from = temporary_,
+                        .to = saved_.folder};
   for (const std::string& text : lines)
-    hashes.merge(models::parse_complete(text, "a rank's list of files"));
-  start([hashes, texts = texts_, expected = expected_, around = around_, from = temporary_,
-         to = saved_.folder](Job& job) mutable {
-    if (around.before && !job.stop) around.before();
-    for (const auto& [name, text] : texts)
-      hashes[name] = write_hashed(io::join_path(from, name), std::as_bytes(std::span(text)));
-    check_seen(expected, from);
-    const std::string complete = io::join_path(from, "COMPLETE");
-    job.write(complete);
-    const std::string listed = lines_of(hashes);
-    io::write_file(complete, listed);
-    models::HeldRun::wrote(to, listed);
-    if (from != to) {
-      io::remove_folder(to);  // only a damaged one, or one of a run that went another way
-      io::rename_path(from, to);
-    }
-    try {  // what follows makes it no less complete
-      if (around.after && !job.stop) around.after();
-    } catch (const std::exception& error) {
-      log_warning("{}", error.what());
-    } catch (const Stopped&) {
-    }
+    completion.hashes.merge(models::parse_complete(text, "a rank's list of files"));
+  start([completion = std::move(completion)](SaveJob& job) mutable {
+    complete(job, std::move(completion));
   });
 }
 
 void CheckpointSaver::start_clean() {
-  start([folder = temporary_](Job&) {
+  start([folder = temporary_](SaveJob&) {
     try {
       io::remove_folder(folder);
     } catch (const Error& error) {
@@ -364,8 +333,12 @@ void CheckpointSaver::start_clean() {
 }
 
 SaveNotes CheckpointSaver::notes() const {
+  if (copies_) {
+    if (!copies_->done()) return {};
+    return {.done = 1, .failed = copies_->failure() ? 1.0 : 0.0};
+  }
   if (!job_) return {.done = 1};
-  if (!job_->is_done()) return {};
+  if (!job_->done()) return {};
   return {.done = 1, .failed = job_->failure ? 1.0 : 0.0};
 }
 
@@ -376,14 +349,17 @@ std::optional<SavedCheckpoint> CheckpointSaver::advance(const SaveNotes& sums) {
   if (failed && job_ && phase_ != Phase::clean) job_->stop = true;
   if (sums.done < world.size()) return {};
   if (thread_.joinable()) thread_.join();
-  const std::shared_ptr<Job> job = std::exchange(job_, nullptr);
+  const std::shared_ptr<SaveJob> job = std::exchange(job_, nullptr);
   if (phase_ == Phase::clean) {
     phase_ = Phase::idle;
     return saved_;
   }
   if (failed) {
-    const std::string own = message_of(job ? job->failure : nullptr);
-    if (!own.empty()) saved_.own = job->failure;
+    const std::exception_ptr failure = copies_ ? copies_->failure() : job ? job->failure : nullptr;
+    const std::string own = message_of(failure);
+    if (!own.empty()) saved_.own = failure;
+    copies_.reset();
+    collection_.reset();
     const std::vector<std::string> said = world.gather(own);
     for (std::size_t rank = 0; rank < said.size() && saved_.failure.empty(); ++rank)
       if (!said[rank].empty()) saved_.failure = said[rank];
@@ -391,7 +367,10 @@ std::optional<SavedCheckpoint> CheckpointSaver::advance(const SaveNotes& sums) {
     if (leader) start_clean();
     return {};
   }
-  if (phase_ == Phase::prepare) {
+  if (phase_ == Phase::copy) {
+    fill(copies_->reader(), io::is_bucket(run_));
+    copies_.reset();
+  } else if (phase_ == Phase::prepare) {
     phase_ = Phase::write;
     start_write();
   } else if (phase_ == Phase::write) {
@@ -424,7 +403,7 @@ std::optional<SavedCheckpoint> CheckpointSaver::finish(double limit) {
     // A thread that can stops by itself.
     if (stop_requested() && !stopped) stopped.emplace();
     if (stopped && stopped->seconds() > 10) check_stop();
-    if (job_ && !job_->is_done())
+    if (job_ && !job_->done())
       job_->wait(20ms);
     else
       std::this_thread::sleep_for(pause = std::min(2 * pause, std::chrono::milliseconds(20)));
@@ -436,9 +415,10 @@ std::optional<SavedCheckpoint> CheckpointSaver::finish(double limit) {
 void CheckpointSaver::fail_late(double limit) {
   dist::World& world = mesh_.world();
   std::string words;
-  if (job_ && !job_->is_done()) {
-    const std::lock_guard lock(job_->mutex);
-    words = fmt::format("rank {} on host {} writes '{}'", world.rank(), world.host(), job_->at);
+  if (job_ && !job_->done()) {
+    words = fmt::format("rank {} on host {} writes '{}'", world.rank(), world.host(), job_->at());
+  } else if (copies_ && !copies_->done()) {
+    words = fmt::format("rank {} on host {} copies from its GPU", world.rank(), world.host());
   }
   const std::vector<std::string> all = world.gather(words);
   dist::on_all_ranks(world, [&] {

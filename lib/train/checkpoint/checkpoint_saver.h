@@ -2,19 +2,22 @@
 //
 // begin() copies the bytes of the files that this rank writes into the host's memory
 // (train/checkpoint/snapshot_memory.h): the step waits for that copy, and for the parts that other
-// ranks send, and for no disk. A thread then writes, hashes and syncs the files. At the end of each
-// step all ranks add up how many have done their part (notes()) and follow the sums (advance()).
+// ranks send, and for no disk. From a GPU the bytes are copied while the next step computes
+// (train/checkpoint/gpu_snapshot.h), and parts are sent after it. A thread then writes, hashes and
+// syncs the files. At the end of each step all ranks add up how many have done their part (notes())
+// and follow the sums (advance()).
 // When all have, the thread of rank 0 writes the other files, COMPLETE last, and renames the
 // folder. If a rank fails, the unfinished folder is removed, and nothing else is. What is written
 // is the snapshot, so a checkpoint is a pure function of its step.
 // A rank whose host has no room for a snapshot writes in begin(); then all ranks wait for its disk.
-// Thread-safety: the thread that made the world. The threads call no MPI and make no tensors.
+// Thread-safety: the thread that made the world. The threads call no MPI.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,7 +29,9 @@
 
 #include "dist/mesh.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/checkpoint/checkpoint_files.h"
+#include "train/checkpoint/file_collection.h"
+#include "train/checkpoint/gpu_snapshot.h"
+#include "train/checkpoint/save_job.h"
 #include "train/checkpoint/snapshot_memory.h"
 
 namespace vfm::train {
@@ -60,14 +65,13 @@ class CheckpointSaver {
   CheckpointSaver(const CheckpointSaver&) = delete;
   CheckpointSaver& operator=(const CheckpointSaver&) = delete;
 
-  /// Called by the thread of rank 0. An Error of `before`, which precedes COMPLETE, fails the
-  /// checkpoint; one of `after`, when the checkpoint is durable, is a warning.
-  struct Around {
-    std::function<void()> before, after;
-  };
+  /// Begins to make room for checkpoints like this one on a thread: new memory takes longer than a
+  /// copy.
+  void prepare(const Checkpoint& checkpoint);
   /// Begins to write RUN/checkpoints/step-N; none may be pending. Afterwards the checkpoint's
-  /// tensors may change. A collective.
-  void begin(const Checkpoint& checkpoint, Around around = {});
+  /// tensors may change; those on a GPU by their optimizer alone, which waits for the copies
+  /// (Optimizer::before_change). A collective.
+  void begin(const Checkpoint& checkpoint, AroundComplete around = {});
   bool pending() const { return phase_ != Phase::idle; }
   /// What this rank tells now.
   SaveNotes notes() const;
@@ -81,17 +85,17 @@ class CheckpointSaver {
   void forget() noexcept;
 
  private:
-  enum class Phase { idle, prepare, write, complete, clean };
-  struct Job;
-  using Act = std::function<void(Job&)>;
-  /// A file of the snapshot that this rank writes.
-  struct OwnFile {
-    std::string name;
-    std::span<const std::byte> bytes;
-  };
+  enum class Phase { idle, copy, prepare, write, complete, clean };
+  using Act = std::function<void(SaveJob&)>;
+  CheckpointFiles files_of(const Checkpoint& checkpoint) const;
+  double of_host(const CheckpointFiles& files) const;
+  SnapshotMemory::Place make_room(const CheckpointFiles& files);
   bool agree_on_memory(const CheckpointFiles& files);
-  std::exception_ptr fill(const CheckpointFiles& files, dist::Group& holders);
-  void stream(const CheckpointFiles& files, dist::Group& holders);
+  bool agree_on_copies(const nn::ParameterList& parameters) const;
+  void name_files();
+  void copy_beside(const Checkpoint& checkpoint);
+  void fill(const FileCollection::Read& read, bool prepares);
+  void stream();
   void done(std::map<std::string, std::string> hashes, std::exception_ptr failure);
   void start(Act act);
   void start_write();
@@ -105,15 +109,18 @@ class CheckpointSaver {
   const SaveLimits limits_;
   const std::shared_ptr<SnapshotMemory> memory_;
   bool streams_ = false, said_streams_ = false;  // this rank; that some do
+  std::future<void> room_;                       // what prepare() began
 
   Phase phase_ = Phase::idle;
   SavedCheckpoint saved_;
   std::string temporary_;  // where it is built
-  std::vector<OwnFile> own_;
+  std::vector<SnapshotFile> own_;
+  std::optional<FileCollection> collection_;           // until it was run
+  std::shared_ptr<GpuSnapshot> copies_;                // in Phase::copy, unless it failed at once
   std::map<std::string, std::string> texts_;           // on rank 0: name -> contents
   std::vector<std::pair<std::string, int>> expected_;  // on rank 0: files and their writers
-  Around around_;
-  std::shared_ptr<Job> job_;  // of this phase; null: this rank has none
+  AroundComplete around_;
+  std::shared_ptr<SaveJob> job_;  // of this phase; null: this rank has none
   std::thread thread_;
 };
 

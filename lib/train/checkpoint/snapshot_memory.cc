@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <system_error>
@@ -124,6 +125,16 @@ void remove_snapshots(const std::string& run, const std::string& root) noexcept 
   }
 }
 
+void copy_by_threads(std::byte* to, std::span<const std::byte> from) {
+  constexpr std::size_t kPart = std::size_t{1} << 20;
+  const auto parts = static_cast<std::int64_t>((from.size() + kPart - 1) / kPart);
+#pragma omp parallel for schedule(static) if (parts > 1)
+  for (std::int64_t i = 0; i < parts; ++i) {
+    const std::size_t at = static_cast<std::size_t>(i) * kPart;
+    std::memcpy(to + at, from.data() + at, std::min(kPart, from.size() - at));
+  }
+}
+
 SnapshotMemory::SnapshotMemory(const std::string& run, int rank, std::string root)
     : root_(std::move(root)),
       folder_(snapshot_folder(run, root_)),
@@ -131,9 +142,11 @@ SnapshotMemory::SnapshotMemory(const std::string& run, int rank, std::string roo
       rank_(rank) {}
 
 SnapshotMemory::~SnapshotMemory() {
-  for (Parts& parts : snapshots_)
-    for (const Part& part : parts)
+  for (const Parts& parts : snapshots_)
+    for (const Part& part : parts) {
       ::munmap(part.data, part.bytes);
+      if (part.name.empty() && !part.path.empty()) ::unlink(part.path.c_str());
+    }
 }
 
 SnapshotMemory::Place SnapshotMemory::choose(double of_host) const {

@@ -31,20 +31,23 @@ std::map<std::string, std::string> snapshot_files(const std::string& run,
 /// that fails. Thread-safety: any thread.
 void remove_snapshots(const std::string& run, const std::string& root = kMemoryFolder) noexcept;
 
+/// Copies into a snapshot: one thread does not have all of the memory's bandwidth.
+void copy_by_threads(std::byte* to, std::span<const std::byte> from);
+
 /// The snapshots of a rank. Thread-safety: one thread at a time.
 class SnapshotMemory {
  public:
   /// `root` is the folder to try. `run` is there, unless it is in a bucket.
   SnapshotMemory(const std::string& run, int rank, std::string root = kMemoryFolder);
-  /// Files in /dev/shm stay.
+  /// Files in /dev/shm that are whole stay.
   ~SnapshotMemory();
   SnapshotMemory(const SnapshotMemory&) = delete;
   SnapshotMemory& operator=(const SnapshotMemory&) = delete;
 
   enum class Place { none, process, shared };
   /// Makes room for files of these sizes, over those of the snapshot before the last complete one,
-  /// or returns Place::none. All ranks of this host take `of_host` bytes together. A tenth of the
-  /// host's memory stays free.
+  /// or returns Place::none. A second call in a row does nothing new. All ranks of this host take
+  /// `of_host` bytes together. A tenth of the host's memory stays free.
   Place begin(const std::vector<std::uint64_t>& sizes, double of_host);
   /// The bytes of a file since begin(), in the order of `sizes`.
   std::span<std::byte> file(std::size_t i) const;

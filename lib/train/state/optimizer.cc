@@ -94,7 +94,12 @@ const std::vector<Tensor>& Optimizer::ema() const {
   return ema_;
 }
 
+void Optimizer::begin_change() {
+  if (const auto act = std::exchange(before_change_, {})) act();
+}
+
 void Optimizer::restart_ema() {
+  begin_change();
   download_.finish();
   ema_.clear();
   if (!has_ema()) return;
@@ -121,6 +126,7 @@ double Optimizer::update(double lr, double factor, std::optional<double> squares
   for (Ruled& ruled : ruled_)
     for (std::size_t k = 0; k < ruled.kept.size(); ++k)
       ruled.kept[k].average = averages && !ema_on_host() ? ema_[ruled.numbers[k]] : Tensor();
+  begin_change();
   download_.release();
   const double norm = update_all(step, squares);
   if (!std::isfinite(norm)) return norm;
@@ -185,6 +191,7 @@ void Optimizer::average_on_host(float decay) {
 
 void Optimizer::swap_ema() {
   if (!has_ema()) return;
+  begin_change();
   download_.finish();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const nn::Parameter& parameter = *parameters_[i];

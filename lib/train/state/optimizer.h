@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,6 +66,9 @@ class Optimizer {
   /// Exchanges the average with the parameters' values; a second call undoes it.
   void swap_ema();
 
+  /// Calls `act` once, before the weights, their state or the average change the next time.
+  void before_change(std::function<void()> act) const { before_change_ = std::move(act); }
+
   const nn::ParameterList& parameters() const { return parameters_; }
 
   /// The average in f32, on the parameters' device or on the host; empty if there is none. Waits
@@ -84,6 +88,7 @@ class Optimizer {
   bool ema_on_host() const { return ema_recipe_.place == "host" && device() != Device::cpu; }
   double ema_decay(std::int64_t last) const;
   void average_on_host(float decay);
+  void begin_change();
   nn::Parameter& add_blocks(const nn::Parameter& of, const StateTensor& tensor);
   double update_all(const UpdateStep& step, std::optional<double> squares);
 
@@ -101,6 +106,7 @@ class Optimizer {
   std::vector<Ruled> ruled_;
   std::vector<OptimizerState> state_;
   std::vector<Tensor> ema_;
+  mutable std::function<void()> before_change_;
   mutable Download download_;  // of weights, for an average on the host; uses the other members
 };
 

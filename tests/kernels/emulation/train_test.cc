@@ -10,12 +10,15 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/philox.h"
+#include "io/file.h"
+#include "models/folder/checkpoint_folder.h"
 #include "ops/optim/sums.h"
 #include "streams.h"
 #include "support/temporary_folder.h"
 #include "tensor/device.h"
 #include "tensor/download.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/checkpoint_saver.h"
 #include "train/recipe/recipe_file.h"
 #include "train/step/trainer.h"
 #include "train/step/validation.h"
@@ -222,6 +225,50 @@ TEST_CASE("what comes from the GPU in pieces is what was there when it began") {
   CHECK_THROWS_WITH(download.start(pieces, take), "the last");
   download.start(pieces, take);  // given up
   emulation::set_late(emulation::Late::none);
+}
+
+TEST_CASE("a checkpoint that is copied beside a step is that of its own step") {
+  const auto [compute, average, late] = GENERATE(table<std::string, std::string, emulation::Late>({
+      {"bf16", "device", emulation::Late::copies},
+      {"bf16", "host", emulation::Late::kernels},
+      {"f32", "device", emulation::Late::kernels},
+      {"f32", "host", emulation::Late::copies},
+  }));
+  const TemporaryFolder folder;
+  const auto set = made_up();
+  const Dataset& data = *set;
+  Recipe recipe = small("optimizer: {moments: bf16}");
+  recipe.model.compute = compute;
+  recipe.ema.place = average;
+  data.fit(recipe);
+  const auto world = dist::self_world();
+  Side one(recipe, data, *world, Device::cuda), other(recipe, data, *world, Device::cuda);
+  for (Side* side : {&one, &other})
+    for (int i = 0; i < 2; ++i)
+      side->trainer.train_step();
+  const auto checkpoint = [](const Side& side) {
+    return Checkpoint{2, side.trainer.objective().config(), Json::object(),
+                      side.trainer.optimizer()};
+  };
+  // The steps after it come when all is copied.
+  const std::string waited =
+      write_checkpoint(other.trainer.parallel().mesh(), folder / "waited", checkpoint(other));
+  emulation::set_late(late);
+  const std::string run = folder / "beside";
+  CheckpointSaver saver(one.trainer.parallel().mesh(), run, {}, "");
+  saver.begin(checkpoint(one));
+  for (int i = 0; i < 2; ++i)
+    one.trainer.train_step();
+  emulation::set_late(emulation::Late::none);
+  const auto saved = saver.finish();
+  REQUIRE(saved);
+  REQUIRE(saved->complete);
+  models::verify_checkpoint(saved->folder);
+  CHECK(io::read_file(saved->folder + "/COMPLETE") == io::read_file(waited + "/COMPLETE"));
+  // The steps are those of a run that saves nothing.
+  for (int i = 0; i < 2; ++i)
+    other.trainer.train_step();
+  CHECK(same(one.weights(), other.weights()));
 }
 
 TEST_CASE("a checkpoint of the GPU is the CPU's, and goes on there to the same bits") {

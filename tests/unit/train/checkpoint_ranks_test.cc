@@ -22,6 +22,7 @@
 #include "tensor/allocator.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/checkpoint_files.h"
+#include "train/checkpoint/file_collection.h"
 
 using namespace vfm;
 using namespace vfm::train;
@@ -107,10 +108,9 @@ TEST_CASE("what was written with larger files is read, and so are adapters") {
 TEST_CASE("each file has one writer, and all ranks have about as much to write") {
   const State state(5);
   SavedSet set{"state", "x", DType::f32, {}, state.list, 400};
-  const auto read = [&](std::size_t i, std::int64_t begin, std::int64_t end) {
-    return state.list[i]->read(begin, end);
+  set.view = [&](std::size_t i, std::int64_t begin, std::int64_t end) {
+    return state.list[i]->view(begin, end);
   };
-  set.read = read;
   const CheckpointFiles alone({set}, 1), shared({set}, 3);
   REQUIRE(alone.files().size() == shared.files().size());
   std::map<std::string, int> writers;
@@ -122,12 +122,13 @@ TEST_CASE("each file has one writer, and all ranks have about as much to write")
   dist::thread_worlds(3, [&](dist::World& world) {
     const dist::Mesh mesh(world, {});
     std::map<std::string, std::uint64_t> collected;  // bytes
-    const auto failure =
-        shared.collect(mesh.group(dist::Axes::tp),
-                       [&](const CheckpointFiles::File& file, std::span<const std::byte> bytes) {
-                         if (bytes.empty()) CHECK_FALSE(collected.contains(shared.name(file)));
-                         collected[shared.name(file)] += bytes.size();
-                       });
+    const FileCollection collection(shared, mesh.group(dist::Axes::tp));
+    const auto failure = collection.run(
+        [&](const CheckpointFiles::File& file, std::span<const std::byte> bytes) {
+          if (bytes.empty()) CHECK_FALSE(collected.contains(shared.name(file)));
+          collected[shared.name(file)] += bytes.size();
+        },
+        collection.reader());
     const std::lock_guard lock(mutex);
     CHECK(failure == nullptr);
     for (const CheckpointFiles::File& file : shared.files())

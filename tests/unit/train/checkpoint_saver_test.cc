@@ -10,6 +10,9 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
+#include <optional>
+#include <set>
+#include <thread>
 
 #include "base/json.h"
 #include "base/log.h"
@@ -92,6 +95,41 @@ TEST_CASE("a checkpoint that is written beside steps has the bytes of one that t
     CHECK(write("process", {}, folder.path) == waited);
     CHECK(write("shared", {}, kMemoryFolder) == waited);
   }
+}
+
+TEST_CASE("room for a snapshot is made before it comes, and goes with a run that makes none") {
+  if (!has_memory_folder()) return;
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  fs::create_directory(run);
+  const SavedState state(5);
+  const auto self = dist::self_world();
+  const dist::Mesh mesh(*self, {});
+  /// Files of /dev/shm that have room for a snapshot of this run: no hash is in their names.
+  const auto rooms = [&] {
+    std::set<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(kMemoryFolder))
+      if (std::error_code error; fs::read_symlink(entry.path() / "run", error) == run)
+        for (const auto& file : fs::directory_iterator(entry.path()))
+          if (!file.is_symlink()) found.insert(file.path());
+    return found;
+  };
+  std::optional<CheckpointSaver> saver(std::in_place, mesh, run);
+  saver->prepare(state.checkpoint(3));
+  saver.reset();
+  CHECK(rooms().empty());
+  saver.emplace(mesh, run);
+  saver->prepare(state.checkpoint(3));
+  for (int i = 0; i < 500 && rooms().size() < 4; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const auto made = rooms();
+  CHECK(made.size() == 4);  // model, two moments, average
+  saver->begin(state.checkpoint(3));
+  CHECK(rooms() == made);
+  CHECK(saver->finish()->complete);
+  CHECK(snapshot_files(run).size() == 4);
+  saver->forget();
+  CHECK(rooms().empty());
 }
 
 TEST_CASE("the newest complete snapshot stays in memory, and is read in place of the disk") {
