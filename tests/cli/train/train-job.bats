@@ -20,7 +20,8 @@ case "$*" in *requeue*) exec sleep 1000 ;; esac'
   made squeue true
   made scancel true
   made vfm-train 'cat why 2>/dev/null || true'
-  made sleep 'exec /usr/bin/sleep 0.05'
+  # Twenty times as fast.
+  made sleep 'exec /usr/bin/sleep "$(awk "BEGIN { print $1 / 20 }")"'
 }
 
 teardown() { [ -z "${pid-}" ] || kill "$pid" 2>/dev/null || true; }
@@ -81,6 +82,16 @@ record() { echo "echo '{\"kind\":\"checkpoint\",\"path\":\"run/checkpoints/step-
   made scontrol 'exit 1'
   run -1 "${job[@]}"
   [[ $output == *'it cannot; submit the same command, which continues the run'* ]]
+}
+
+@test "mpirun may wait to tell the status of ranks that were refused, and is killed if the run wrote why it ended" {
+  made vfm-train '[ "$1" = why ] && { cat why 2>/dev/null || true; } || /usr/bin/sleep 0.3'
+  mpirun 'vfm-train; /usr/bin/sleep 2; exit 2'
+  run -2 "${job[@]}"
+  [ "$(starts)" -eq 1 ]
+  mpirun 'vfm-train; echo "the run ended at $(wc -l <started)" >why; exec /usr/bin/sleep 100'
+  run -137 "${job[@]}"
+  [ "$(starts)" -eq 4 ]
 }
 
 @test "a finished run whose samples could not all be read is not started again, and the job has its status" {
