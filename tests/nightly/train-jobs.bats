@@ -104,7 +104,7 @@ preempt() {
   same_bytes "$(last_saved)"
 }
 
-@test "a job whose ranks die three times before a checkpoint gives up, and one with a bad recipe at once" {
+@test "a job whose ranks die three times before a checkpoint gives up, and one with a bad recipe is tried once" {
   local job i
   export run_folder='my run'
   sed -i 's/checkpoint_every: 20/checkpoint_every: 1000000/' tiny.yaml
