@@ -19,10 +19,9 @@
 #SBATCH --open-mode=append
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
-usage='usage: node.sh DIR COMMAND...'
-dir=${1:?$usage}
+[ $# -ge 2 ] || { echo 'usage: node.sh DIR COMMAND...' >&2 && exit 2; }
+dir=$1
 shift
-: "${1:?$usage}"
 export VFM_NODE_KIND=${VFM_NODE_KIND-${SLURM_JOB_PARTITION:-}}
 [ -z "${SLURM_CPUS_PER_TASK:-}" ] || export VFM_SLOTS=${VFM_SLOTS:-$SLURM_CPUS_PER_TASK}
 

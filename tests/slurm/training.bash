@@ -23,11 +23,11 @@ train: {steps: 1000000, checkpoint_every: $1, log_every: 10, keep: 1000}
 END
 }
 
-# submit_training OPTION...: prints the job. What it says is in the file log.
+# submit_training OPTION...: prints the job. What it says is in the file log. The run is the folder $run_folder, or "run".
 submit_training() {
   : >>log
   sbatch --parsable --ntasks-per-node=1 --open-mode=append -o "$PWD/log" "$@" "$VFM_ROOT/examples/slurm/train.sbatch" \
-    tiny.yaml latents run 3>&-
+    tiny.yaml latents "${run_folder-run}" 3>&-
 }
 gone() { [ -z "$(squeue -h -j "$1" -o %i)" ]; }
 state_of() { scontrol -o show job "$1" | grep -o " $2=[^ ]*" | cut -d= -f2; }
@@ -51,6 +51,15 @@ rank_on() {
     [ "$(grep -czxF -e "SLURM_CONF=$SLURM_CONF" -e "SLURMD_NODENAME=$1" "/proc/$pid/environ")" != 2 ] || echo "$pid"
   done
 }
+
+# freeze NODE: all its processes stand still, as of a machine that hangs or has lost its link. They end with the cluster.
+freeze() {
+  local init
+  init=$(pgrep -P "$(<"${SLURM_CONF%/*}/run/$1.pid")")
+  pgrep --ns "$init" --nslist pid '' | xargs kill -STOP
+}
+
+of_process() { sed -n "s/^$2:\t//p" "/proc/$1/status"; }
 
 # in_memory NODE: the snapshots there.
 in_memory() {

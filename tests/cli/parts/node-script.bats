@@ -109,7 +109,9 @@ touch began; while sleep 0.05; do :; done'
   made_program vfm-clip <<<'exit 3'
   run -3 "$node" out 'vfm-clip -o out'
   run -2 "$node" out 'film out'
-  run ! "$node" out
+  refused 'usage: node.sh DIR COMMAND...' "$node" out
+  refused 'usage: curate.sbatch COMMAND OPTIONS...' bash "$VFM_ROOT/examples/slurm/curate.sbatch"
+  refused 'usage: two-kinds.sbatch DIR OPTIONS...' bash "$VFM_ROOT/examples/slurm/two-kinds.sbatch"
   # A program that other nodes leave no part is no failure.
   made_program vfm-clip <<<'echo >>more; [ $(wc -l <more) = 2 ] && exit 2; exit 4'
   run -2 "$node" out 'vfm-clip -o out'
