@@ -75,7 +75,8 @@ void TrainingOptions::add_encoders(cli::Options& options) {
       "with --tokenizer: encode captions that have no embedding",
       "With *--tokenizer*: encode captions without an embedding, up to 512 tokens, with an encoder "
       "of *vfm-embed*(1). Without this option, such clips are trained on without text. Existing "
-      "embeddings must be from the same encoder.");
+      "embeddings must be from the same encoder. On several hosts the weights are read once, and "
+      "stay in the memory of each host if it has room.");
   add("--latent-scale", run.encoders.scale, "FILE.json",
       "with --tokenizer: mean and deviation of latents",
       "With *--tokenizer*: take the mean and deviation of latents from a _latents.json_, or from a "

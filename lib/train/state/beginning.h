@@ -63,8 +63,8 @@ void say_stopped(const RunOptions& options, std::int64_t step, std::int64_t last
 void check_run(const RunOptions& options, const Recipe& recipe);
 
 /// Reads the weights of options.init into `weights`. If its adapters are to be trained further,
-/// they are read into `adapters`: their average if there is one. Rank 0 finds and verifies the
-/// files, then each rank reads the parts that it holds. Returns on rank 0 the origin that the run
+/// they are read into `adapters`: their average if there is one. Rank 0 finds the files, some ranks
+/// open them, and each byte is read by one rank for all. Returns on rank 0 the origin that the run
 /// remembers. Throws Error{usage} listing the tensors that do not fit. A collective.
 models::Origin load_initial(dist::World& world, const RunOptions& options,
                             const nn::ParameterList& weights, const nn::ParameterList& adapters);
