@@ -129,13 +129,13 @@ void TrainingOptions::need_recipe() const {
     fail_usage("give a recipe, such as recipe.yaml; vfm-recipe(5) has its keys");
 }
 
-std::vector<train::Setting> TrainingOptions::read() {
+std::vector<train::Setting> TrainingOptions::read(bool first) {
   std::vector<train::Setting> all = train::read_settings(recipe, settings);
   std::optional<train::Beginning> beginning;
   if (!run.init.empty() || !run.earlier.empty()) {
     run.go_on_adapters =
         init_lora_ == "continue" || (init_lora_ == "auto" && train::sets_adapters(all));
-    beginning = train::read_beginning(run, train::kind_of(all).pipeline_part());
+    beginning = train::read_beginning(run, train::kind_of(all).pipeline_part(), first);
     run.base = beginning->facts;
   }
   run.recipe = train::make_recipe(all, beginning ? &*beginning : nullptr);
@@ -214,7 +214,7 @@ void RankOptions::apply(train::RunOptions& run, const cli::Context& context) con
 void prepare(TrainingOptions& training, const RankOptions& ranks, const cli::Context& context,
              dist::World& world) {
   on_all_ranks(world, [&] {
-    training.read();
+    training.read(world.rank() == 0);
     training.need_data();
     train::check_size(training.run.recipe);
     if (world.rank() == 0) train::warn_of_clip_settings(training.run);

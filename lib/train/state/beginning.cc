@@ -203,11 +203,12 @@ void check_facts(const models::ModelFolder& model, const models::NetworkConfig& 
                facts.scale->channels(), network.out_channels);
 }
 
-Beginning read_once(const RunOptions& options, std::string_view part) {
+Beginning read_once(const RunOptions& options, std::string_view part, bool opens_weights) {
   const bool begun = is_begun(options.out, options.force);
   const models::ModelFolder model = begun ? models::ModelFolder(options.out, choose(part))
                                           : open_initial(options.init, part, options.init_under);
-  if (!begun) as_usage([&] { model.tensors(); });  // refuses what has none, before any work
+  // Refuses what has none, before any work.
+  if (!begun && opens_weights) as_usage([&] { model.tensors(); });
   Beginning beginning;
   beginning.model = models::read_model_config(model);
   if (std::holds_alternative<models::CosmosConfig>(beginning.model)) return beginning;
@@ -243,10 +244,11 @@ void check_once(const RunOptions& options) {
 
 }  // namespace
 
-Beginning read_beginning(const RunOptions& options, std::string_view part) {
+Beginning read_beginning(const RunOptions& options, std::string_view part, bool opens_weights) {
   if (!options.earlier.empty())
     return models::retry_if_gone(options.earlier, [&] { return read_stage(options); });
-  return models::retry_if_gone(options.init, [&] { return read_once(options, part); });
+  return models::retry_if_gone(options.init,
+                               [&] { return read_once(options, part, opens_weights); });
 }
 
 void check_initial(const RunOptions& options) {

@@ -24,8 +24,10 @@ class Dataset;
 /// other origin is taken to be trained as Cosmos-1.0: texts padded to 512 tokens, and for
 /// video-to-world 0 to 2 given latent frames. If `init` is a Diffusers pipeline, its `part` is read
 /// (Kind::pipeline_part). With options.earlier the result is that of read_stage()
-/// (train/state/next_stage.h). Throws Error{usage}.
-Beginning read_beginning(const RunOptions& options, std::string_view part);
+/// (train/state/next_stage.h). Only one rank need open the files of weights (`opens_weights`), to
+/// refuse a model without any. Throws Error{usage}.
+Beginning read_beginning(const RunOptions& options, std::string_view part,
+                         bool opens_weights = true);
 
 /// Checks the tensors that the run would read from options.init against that model's configuration,
 /// by the headers of its files. A run that resumes with weights of its own reads none. Throws
