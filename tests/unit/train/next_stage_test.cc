@@ -173,6 +173,16 @@ TEST_CASE("adapters that a run goes on with are read by one rank for all") {
   CHECK(sent_by(true) >= sent_by(false) + 2 * static_cast<std::int64_t>(lora.bytes()));
 }
 
+TEST_CASE("of a model to begin from one rank alone need open the weights to know the recipe") {
+  const Runs runs;
+  runs.train("base", "train: {steps: 1}");
+  RunOptions options;
+  options.init = runs.path("base");
+  fs::resize_file(runs.newest("base") + "/state/ema.safetensors", 10);
+  CHECK_THROWS_AS(read_beginning(options, "transformer"), Error);
+  CHECK(read_beginning(options, "transformer", false).facts.text_padding == 0);
+}
+
 TEST_CASE("a stage that changes nothing goes on as the run would have, to the last bit") {
   const Runs runs;
   write_latents(runs.path("codes"), {.vocabulary = 23});
