@@ -75,7 +75,8 @@ void TrainingOptions::add_encoders(cli::Options& options) {
       "with --tokenizer: encode captions that have no embedding",
       "With *--tokenizer*: encode captions without an embedding, up to 512 tokens, with an encoder "
       "of *vfm-embed*(1). Without this option, such clips are trained on without text. Existing "
-      "embeddings must be from the same encoder.");
+      "embeddings must be from the same encoder. On several hosts the weights are read once, and "
+      "stay in the memory of each host if it has room.");
   add("--latent-scale", run.encoders.scale, "FILE.json",
       "with --tokenizer: mean and deviation of latents",
       "With *--tokenizer*: take the mean and deviation of latents from a _latents.json_, or from a "
@@ -128,13 +129,13 @@ void TrainingOptions::need_recipe() const {
     fail_usage("give a recipe, such as recipe.yaml; vfm-recipe(5) has its keys");
 }
 
-std::vector<train::Setting> TrainingOptions::read() {
+std::vector<train::Setting> TrainingOptions::read(bool first) {
   std::vector<train::Setting> all = train::read_settings(recipe, settings);
   std::optional<train::Beginning> beginning;
   if (!run.init.empty() || !run.earlier.empty()) {
     run.go_on_adapters =
         init_lora_ == "continue" || (init_lora_ == "auto" && train::sets_adapters(all));
-    beginning = train::read_beginning(run, train::kind_of(all).pipeline_part());
+    beginning = train::read_beginning(run, train::kind_of(all).pipeline_part(), first);
     run.base = beginning->facts;
   }
   run.recipe = train::make_recipe(all, beginning ? &*beginning : nullptr);
@@ -213,7 +214,7 @@ void RankOptions::apply(train::RunOptions& run, const cli::Context& context) con
 void prepare(TrainingOptions& training, const RankOptions& ranks, const cli::Context& context,
              dist::World& world) {
   on_all_ranks(world, [&] {
-    training.read();
+    training.read(world.rank() == 0);
     training.need_data();
     train::check_size(training.run.recipe);
     if (world.rank() == 0) train::warn_of_clip_settings(training.run);

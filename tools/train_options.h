@@ -31,8 +31,9 @@ class TrainingOptions {
   void check();
   /// Throws Error{usage} if neither RECIPE nor --continue is given.
   void need_recipe() const;
-  /// Reads the recipe, and checks that the options fit. Returns the recipe's settings.
-  std::vector<vfm::train::Setting> read();
+  /// Reads the recipe, and checks that the options fit. Returns the recipe's settings. `first`:
+  /// this is the first of the ranks that read together.
+  std::vector<vfm::train::Setting> read(bool first = true);
   /// Return arguments for a run with the same options. arguments() returns the positional
   /// arguments. data_arguments() returns the options for the data and the initial model.
   std::vector<std::string> arguments() const;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -92,14 +94,18 @@ T5Config config_of(const HfComponent& component) {
 
 class T5TextEncoder final : public PackedTextEncoder {
  public:
+  /// `shared`: the tensors to compute with; null: those of the component.
   T5TextEncoder(const TextFolders& folders, std::unique_ptr<HfComponent> component,
-                text::EncoderConfig config, int max_tokens, DType compute, Device device)
+                std::unique_ptr<io::TensorSet> shared, text::EncoderConfig config, int max_tokens,
+                DType compute, Device device)
       : PackedTextEncoder(device),
         component_(std::move(component)),
+        shared_(std::move(shared)),
         config_(std::move(config)),
         max_tokens_(static_cast<std::size_t>(max_tokens)),
         tokenizer_(open_tokenizer(folders.tokenizer)),
-        model_(config_of(*component_), component_->weights(), compute, device) {}
+        model_(config_of(*component_), shared_ ? *shared_ : component_->weights(), compute,
+               device) {}
 
   int dim() const override { return model_.config().width; }
   text::EncoderConfig config() const override { return config_; }
@@ -133,6 +139,7 @@ class T5TextEncoder final : public PackedTextEncoder {
   }
 
   std::unique_ptr<HfComponent> component_;
+  std::unique_ptr<io::TensorSet> shared_;
   text::EncoderConfig config_;
   std::size_t max_tokens_;
   std::unique_ptr<text::Tokenizer> tokenizer_;
@@ -219,24 +226,39 @@ struct Opened : Settings {
 /// Of one with a rule, which must be the folder's own.
 std::unique_ptr<text::TextEncoder> make_sentence(const text::EncoderConfig& config,
                                                  const TextEncoderOptions& options) {
-  const Settings settings(config, options);
-  auto encoder = make_sentence_encoder(settings.path, settings.max_tokens, settings.compute,
-                                       options.device, config);
-  const text::EncoderConfig own = encoder->config();
-  if (own.name != config.name || (!config.rule.empty() && own.rule != config.rule))
-    fail_usage("'{}' holds {} ({}), not {} ({})", settings.path, own.name, own.rule, config.name,
-               config.rule);
+  std::optional<Settings> settings;
+  options.ranks.agree([&] { as_usage([&] { settings.emplace(config, options); }); });
+  auto encoder = make_sentence_encoder(settings->path, settings->max_tokens, settings->compute,
+                                       options, config);
+  options.ranks.agree([&] {
+    const text::EncoderConfig own = encoder->config();
+    if (own.name != config.name || (!config.rule.empty() && own.rule != config.rule))
+      fail_usage("'{}' holds {} ({}), not {} ({})", settings->path, own.name, own.rule, config.name,
+                 config.rule);
+  });
   return encoder;
 }
 
 std::unique_ptr<text::TextEncoder> make_t5(const text::EncoderConfig& config,
                                            const TextEncoderOptions& options) {
-  Opened opened(config, options);
-  const std::string hash = opened.hash(config);
-  const text::EncoderConfig own = describe(*opened.component, opened.path, hash, opened.max_tokens,
-                                           opened.compute, config.clean);
-  return std::make_unique<T5TextEncoder>(opened.folders, std::move(opened.component), own,
-                                         opened.max_tokens, opened.compute, options.device);
+  std::optional<Opened> opened;
+  text::EncoderConfig own;
+  const auto agree = [&](const auto& act) { options.ranks.agree([&] { as_usage(act); }); };
+  agree([&] {
+    opened.emplace(config, options);
+    const bool hashes = options.ranks.rank() == 0 || config.hash.empty();
+    own = describe(*opened->component, opened->path, hashes ? opened->hash(config) : config.hash,
+                   opened->max_tokens, opened->compute, config.clean);
+    check_t5(config_of(*opened->component), opened->component->weights());
+  });
+  auto shared = options.share ? options.share(opened->component->weights()) : nullptr;
+  std::unique_ptr<text::TextEncoder> encoder;
+  agree([&] {
+    encoder = std::make_unique<T5TextEncoder>(opened->folders, std::move(opened->component),
+                                              std::move(shared), own, opened->max_tokens,
+                                              opened->compute, options.device);
+  });
+  return encoder;
 }
 
 TextEncoderFolder inspect_sentence(const text::EncoderConfig& config,
@@ -388,7 +410,7 @@ std::unique_ptr<text::TextEncoder> make_text_encoder(const text::EncoderConfig& 
                                                      const TextEncoderOptions& options) {
   if (config.path.empty()) return text::make_encoder(config);
   const TextEncoderFamily& family = need_family(config);
-  return as_usage([&] { return family.make(config, options); });
+  return family.make(config, options);
 }
 
 TextEncoderFolder inspect_text_encoder(const text::EncoderConfig& config,

@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "base/json_fwd.h"
+#include "models/folder/load_together.h"
 #include "models/part_cost.h"
 #include "models/t5/t5.h"
 #include "tensor/tensor.h"
@@ -48,6 +49,10 @@ struct TextEncoderOptions {
   std::optional<DType> compute;  ///< f32 or bf16; nullopt: as in the configuration
   std::string folder;            ///< instead of "path", for a folder that has moved
   std::string folder_option;     ///< the program's option for `folder`, for messages; or empty
+  LoadingRanks ranks = {};       ///< they open the folder together, and the first one hashes it
+  /// A collective of `ranks`. Returns the tensors to compute with in place of those of the folder,
+  /// which stay open; null: there are none.
+  std::function<std::unique_ptr<io::TensorSet>(const io::TensorSet& of_folder)> share = {};
 };
 
 /// The folders of a text encoder's model and of its tokenizer, or files. text_encoder_folders()
@@ -69,7 +74,8 @@ text::EncoderConfig searched_encoder_config(const std::string& folder, int max_t
                                             const std::optional<std::string>& query_prompt);
 
 /// Builds the encoder. Throws Error{usage} if the configuration is malformed or unknown, if the
-/// folder does not exist, or if its model does not match the hash.
+/// folder does not exist, or if its model does not match the hash. With `options.ranks` this is a
+/// collective.
 std::unique_ptr<text::TextEncoder> make_text_encoder(const text::EncoderConfig& config,
                                                      const TextEncoderOptions& options = {});
 

@@ -73,7 +73,7 @@ TokenizerFacts inspect_tokenizer(const TokenizerConfig& config, Device device,
 
 std::unique_ptr<VideoTokenizer> make_tokenizer(const TokenizerConfig& config, Device device,
                                                std::uint64_t memory, const LoadingRanks& ranks) {
-  return as_usage([&] {
+  const auto make = [&] {
     const TokenizerFamily* family = nullptr;
     std::unique_ptr<VideoTokenizer> made;
     ranks.agree([&] {
@@ -81,7 +81,8 @@ std::unique_ptr<VideoTokenizer> make_tokenizer(const TokenizerConfig& config, De
       if (!family->network) made = family->make(config, device, memory, ranks);
     });
     return made ? std::move(made) : family->make(config, device, memory, ranks);
-  });
+  };
+  return ranks.group ? make() : as_usage(make);  // ranks refuse together
 }
 
 }  // namespace vfm::models

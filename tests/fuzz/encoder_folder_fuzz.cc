@@ -47,7 +47,7 @@ void try_pictures(const std::string& folder) {
 }
 
 void try_sentences(const std::string& folder) {
-  models::make_sentence_encoder(folder, 16, DType::f32, Device::cpu)->encode("a red fox");
+  models::make_sentence_encoder(folder, 16, DType::f32, {})->encode("a red fox");
 }
 
 }  // namespace

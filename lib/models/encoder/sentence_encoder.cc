@@ -24,9 +24,10 @@ namespace {
 /// One of the two kinds of models, with the weights that it reads.
 class SentenceModel {
  public:
-  /// `file` must outlive it, as it is, or, `headers`, the shapes of what it ought to have alone.
+  /// The component must outlive it, as it is, or, `headers`, the shapes of what it ought to have
+  /// alone. `shared` are the tensors to compute with in place of its own.
   SentenceModel(const HfComponent& component, DType compute, Device device,
-                std::optional<DType> headers = {}) {
+                std::optional<DType> headers = {}, const io::TensorSet* shared = nullptr) {
     const std::string what = fmt::format("'{}'", component.config_path());
     const auto weights_of = [&](const std::vector<TensorTarget>& targets, auto select) {
       parameters_ = std::accumulate(
@@ -36,7 +37,7 @@ class SentenceModel {
       if (headers)
         weights_ = std::make_unique<HeaderSet>(targets, *headers);
       else
-        weights_ = std::make_unique<SelectedSet>(select(component.weights()));
+        weights_ = std::make_unique<SelectedSet>(select(shared ? *shared : component.weights()));
     };
     if (is_text_tower(component.type())) {
       const auto config = TextTowerConfig::from_json(component.config(), component.type(), what);
@@ -99,11 +100,13 @@ void scale_to_length_one(float* vector, int dim) {
 
 class SentenceEncoder final : public PackedTextEncoder {
  public:
-  SentenceEncoder(SentenceFolder folder, text::EncoderConfig config, DType compute, Device device)
+  SentenceEncoder(SentenceFolder folder, std::unique_ptr<io::TensorSet> shared,
+                  text::EncoderConfig config, DType compute, Device device)
       : PackedTextEncoder(device),
         folder_(std::move(folder)),
+        shared_(std::move(shared)),
         config_(std::move(config)),
-        model_(*folder_.component, compute, device) {}
+        model_(*folder_.component, compute, device, {}, shared_.get()) {}
 
   int dim() const override { return model_.dim(); }
   text::EncoderConfig config() const override { return config_; }
@@ -148,6 +151,7 @@ class SentenceEncoder final : public PackedTextEncoder {
   }
 
   SentenceFolder folder_;
+  std::unique_ptr<io::TensorSet> shared_;
   text::EncoderConfig config_;
   SentenceModel model_;
 };
@@ -200,20 +204,32 @@ text::EncoderConfig searched_sentence_config(const std::string& folder, int max_
 }
 
 std::unique_ptr<text::TextEncoder> make_sentence_encoder(const std::string& folder, int max_tokens,
-                                                         DType compute, Device device,
+                                                         DType compute,
+                                                         const TextEncoderOptions& options,
                                                          const text::EncoderConfig& as) {
-  SentenceFolder opened = open_sentence_folder(folder, true);
-  if (!as.hash.empty() && as.hash != opened.hash)
-    fail_usage("'{}' is not the text encoder that the embeddings were made with", folder);
-  if (max_tokens < 2) fail_usage("a sentence encoder of at most {} tokens", max_tokens);
-  text::EncoderConfig config =
-      describe_sentence(opened, folder, max_tokens, dim_of(*opened.component), compute);
-  config.prompt = as.prompt;
-  config.query_prompt = as.query_prompt;
-  check_prompt(opened.rule, as.prompt.value_or(""), folder);
-  return as_usage([&] {
-    return std::make_unique<SentenceEncoder>(std::move(opened), std::move(config), compute, device);
+  SentenceFolder opened;
+  text::EncoderConfig config;
+  const auto agree = [&](const auto& act) { options.ranks.agree([&] { as_usage(act); }); };
+  agree([&] {
+    const bool hashes = options.ranks.rank() == 0 || as.hash.empty();
+    opened = open_sentence_folder(folder, hashes);
+    if (!hashes) opened.hash = as.hash;
+    if (!as.hash.empty() && as.hash != opened.hash)
+      fail_usage("'{}' is not the text encoder that the embeddings were made with", folder);
+    if (max_tokens < 2) fail_usage("a sentence encoder of at most {} tokens", max_tokens);
+    config = describe_sentence(opened, folder, max_tokens, dim_of(*opened.component), compute);
+    config.prompt = as.prompt;
+    config.query_prompt = as.query_prompt;
+    check_prompt(opened.rule, as.prompt.value_or(""), folder);
+    opened.component->weights();
   });
+  auto shared = options.share ? options.share(opened.component->weights()) : nullptr;
+  std::unique_ptr<text::TextEncoder> encoder;
+  agree([&] {
+    encoder = std::make_unique<SentenceEncoder>(std::move(opened), std::move(shared),
+                                                std::move(config), compute, options.device);
+  });
+  return encoder;
 }
 
 TextEncoderFolder inspect_sentence_encoder(const std::string& folder, int max_tokens,

@@ -35,10 +35,11 @@ text::EncoderConfig searched_sentence_config(const std::string& folder, int max_
                                              const std::optional<std::string>& prompt,
                                              const std::optional<std::string>& query_prompt);
 
-/// The encoder of a folder. The hash in `as` must be empty or the folder's, and the prompts are
-/// those in `as`. Throws Error{usage}.
+/// The encoder of a folder, with the device, the ranks and the share of `options`. The hash in `as`
+/// must be empty or the folder's, and the prompts are those in `as`. Throws Error{usage}.
 std::unique_ptr<text::TextEncoder> make_sentence_encoder(const std::string& folder, int max_tokens,
-                                                         DType compute, Device device,
+                                                         DType compute,
+                                                         const TextEncoderOptions& options,
                                                          const text::EncoderConfig& as = {});
 
 /// Reads no weights. Throws what make_sentence_encoder() throws, except for a wrong hash.

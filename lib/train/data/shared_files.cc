@@ -5,7 +5,9 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/file.h"
+#include "train/encoded/encoded_clips.h"
 #include "train/kind.h"
 
 namespace vfm::train {
@@ -41,16 +43,22 @@ data::FileTexts unpacked(std::string_view all) {
 
 const std::vector<std::string> kSplits = {"train", "val"};
 
-/// The lists of clips of a dataset. Anything wrong is left to those who open it.
+/// The lists of clips of a dataset, and what their encoders are. Anything wrong is left to those
+/// who open them.
 data::FileTexts list_clips(const RunOptions& options) {
   data::FileTexts texts;
-  data::ClipListing listing = clip_listing_of(options);
+  data::ClipListing listing = clip_listing_of(options, !options.encoders.text.empty());
   const std::string notes = io::join_path(options.data, "dataset.json");
   try {
+    if (!options.encoders.tokenizer.empty())
+      Encoders::tell(texts, options.encoders, options.device);
     if (io::file_exists(notes)) texts[notes] = io::read_file(notes);
     for (const std::string& split : kSplits) {
-      texts[data::ClipSet::given_as(options.data, split, listing)] =
-          data::ClipSet(options.data, split, listing).packed();
+      const data::ClipSet set(options.data, split, listing);
+      texts[data::ClipSet::given_as(options.data, split, listing)] = set.packed();
+      if (!options.encoders.tokenizer.empty())
+        texts[text_encoder_given_as(options.data, split, listing)] =
+            dump_json(text_encoder_of(set, listing.texts));
       if (!options.recipe.takes_text()) listing.texts.names.clear();  // as EncodedClips does then
     }
   } catch (const Error&) {

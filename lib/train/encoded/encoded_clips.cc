@@ -71,7 +71,7 @@ EncodedClips::EncodedClips(const RunOptions& options, const std::string& split, 
       clips_(options.data, split, listing_),
       clip_(clip_options_of(options.recipe, *encoders_)) {
   check_scale(options, *encoders_);
-  list();
+  list(split);
   if (size() == 0) fail_usage("'{}' has no clips in '{}'", options.data, split);
 }
 
@@ -82,21 +82,21 @@ EncodedClips::EncodedClips(const EncodedClips& other, const std::string& split)
       listing_(other.listing_),
       clips_(options_.data, split, listing_),
       clip_(other.clip_) {
-  list();
+  list(split);
 }
 
 std::unique_ptr<Dataset> EncodedClips::other_split(const std::string& split) const {
   return std::unique_ptr<Dataset>(new EncodedClips(*this, split));
 }
 
-void EncodedClips::list() {
+void EncodedClips::list(const std::string& split) {
   info_ = Json{{"version", 1},
            {"tokenizer", encoders_->tokenizer_config().to_json()},
            {"text_encoder", nullptr},
            {"channels", encoders_->channels()},
            {"clips", clips_.info().at("clips")}};
   if (encoders_->vocabulary() > 0) info_["vocabulary"] = encoders_->vocabulary();
-  find_text_encoder();
+  find_text_encoder(split);
   std::vector<data::Entry> entries;
   for (std::size_t i = 0; i < clips_.clips().size(); ++i) {
     const data::ClipFacts& facts = clips_.clips()[i].facts;
@@ -153,18 +153,11 @@ void EncodedClips::plan(std::size_t i, std::vector<data::Entry>& entries) {
 
 /// What made the embeddings that the clips have, or makes those of their captions. Of a model that
 /// has no text they are not taken.
-void EncodedClips::find_text_encoder() {
-  Json found;
-  std::size_t looks = 0;
-  for (std::size_t i = 0; i < clips_.clips().size() && found.is_null() && looks < kLooks; ++i) {
-    if (clips_.clips()[i].embedding_bytes == 0) continue;
-    ++looks;
-    try {
-      found = clips_.text(i, listing_.texts, 0).encoder;
-    } catch (const Error& error) {
-      log_info("{}", error.what());  // it will be left out when it is read
-    }
-  }
+void EncodedClips::find_text_encoder(const std::string& split) {
+  const std::string name = text_encoder_given_as(options_.data, split, listing_);
+  const auto* const given = data::GivenTexts::find(name);
+  Json found = given != nullptr && *given ? parse_json(**given, name)
+                                          : text_encoder_of(clips_, listing_.texts);
   if (encoders_->has_text()) {
     const Json own = encoders_->text_config()->to_json();
     if (!found.is_null() && identity_of(found) != identity_of(own))
@@ -205,7 +198,7 @@ double EncodedClips::device_bytes() const {
 }
 
 void EncodedClips::settle(dist::World& world, const Json& kept) {
-  encoders_->load(world);
+  encoders_->load(world, options_.recipe.takes_text());
   if (encoders_->vocabulary() > 0) return;
   const auto channels = static_cast<std::size_t>(encoders_->channels());
   const std::optional<models::LatentScale>& base = options_.base.scale;
@@ -328,6 +321,26 @@ std::vector<float> EncodedClips::text_of(std::size_t clip, data::SampleText text
     fail("the text encoder of sample '{}', {}, is not that of the first clips, {}",
          clips_.clips()[clip].key, dump_json(text.encoder), dump_json(info_["text_encoder"]));
   return std::move(text.values);
+}
+
+Json text_encoder_of(const data::ClipSet& clips, const data::TextColumns& texts) {
+  Json found;
+  std::size_t looks = 0;
+  for (std::size_t i = 0; i < clips.clips().size() && found.is_null() && looks < kLooks; ++i) {
+    if (clips.clips()[i].embedding_bytes == 0) continue;
+    ++looks;
+    try {
+      found = clips.text(i, texts, 0).encoder;
+    } catch (const Error& error) {
+      log_info("{}", error.what());  // it will be left out when it is read
+    }
+  }
+  return found;
+}
+
+std::string text_encoder_given_as(const std::string& directory, const std::string& split,
+                                  const data::ClipListing& listing) {
+  return "text encoder of " + data::ClipSet::given_as(directory, split, listing);
 }
 
 std::unique_ptr<Dataset> open_encoded(const RunOptions& options, const std::string& split,

@@ -66,9 +66,9 @@ class EncodedClips final : public Dataset {
     std::int64_t available = 0;
   };
 
-  void list();
+  void list(const std::string& split);
   void plan(std::size_t i, std::vector<data::Entry>& entries);
-  void find_text_encoder();
+  void find_text_encoder(const std::string& split);
   void fit_model(Recipe& recipe) const override { fit_(recipe, *this, *encoders_); }
   CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const override;
   CleanSample make(std::size_t i, std::optional<SeenAt> seen, const std::string* fetched) const;
@@ -95,6 +95,13 @@ class EncodedClips final : public Dataset {
   mutable std::size_t kept_bytes_ = 0;
   mutable std::optional<double> device_bytes_;
 };
+
+/// What made the embeddings that the first of these clips have; null: nothing that is known. Reads
+/// their shards.
+Json text_encoder_of(const data::ClipSet& clips, const data::TextColumns& texts);
+/// The name under which data/given_texts.h may have that of a set that is opened so.
+std::string text_encoder_given_as(const std::string& directory, const std::string& split,
+                                  const data::ClipListing& listing);
 
 /// Opens the clips that these options name; null without options.encoders. Throws Error{usage} if
 /// the options of the encoders conflict.

@@ -28,7 +28,8 @@ EncoderCost cost_of_tokenizer(const Encoders& encoders, const data::SampleIndex&
 
 /// Of captions that are taken to be as long as can be, as their clips' index says.
 EncoderCost cost_of_text(const Encoders& encoders, const data::SampleIndex& index) {
-  const text::EncoderConfig& config = *encoders.text_config();
+  text::EncoderConfig config = *encoders.text_config();
+  config.hash.clear();  // it is that of the folder
   EncoderCost cost{"text encoder", config.name, {}};
   if (config.path.empty()) return cost;
   double tokens = 0;

@@ -10,7 +10,8 @@
 #include "dist/together.h"
 #include "io/file.h"
 #include "io/npy.h"
-#include "models/folder/load_together.h"
+#include "tensor/device.h"
+#include "train/encoded/shared_weights.h"
 
 namespace vfm::train {
 namespace {
@@ -29,8 +30,20 @@ models::LatentScale scale_in(const Json& json, const std::string& path) {
   return as_usage([&] { return models::LatentScale::from_json(json, "'" + path + "'"); });
 }
 
+/// The name under which the GivenTexts have a model's configuration with the hash of its folder.
+std::string given_as(const std::string& named, Device device) {
+  return fmt::format("encoder '{}' on {}", named, device_name(device));
+}
+
+std::optional<Json> given(const std::string& named, Device device) {
+  const auto* const text = data::GivenTexts::find(given_as(named, device));
+  if (text == nullptr || !*text) return std::nullopt;
+  return parse_json(**text, "an encoder's configuration");
+}
+
 std::optional<text::EncoderConfig> text_config_of(const std::string& named, Device device) {
   if (named.empty()) return std::nullopt;
+  if (const auto known = given(named, device)) return models::text_config_from_json(*known);
   if (named == "builtin:hash")
     return models::make_text_encoder({.name = named, .dim = 64, .max_tokens = kMostTokens})
         ->config();
@@ -59,7 +72,12 @@ Encoders::Encoders(const EncoderNames& names, Device device)
     config_ = models::tokenizer_config(names.tokenizer);
   }
   if (!names.scale.empty()) given_ = scale_in(read_object(names.scale), names.scale);
-  facts_ = models::inspect_tokenizer(config_, device);
+  models::TokenizerConfig inspected = config_;
+  if (const auto known = given(names.tokenizer, device)) {
+    settled_ = models::TokenizerConfig::from_json(*known);
+    inspected.hash.clear();  // it was compared
+  }
+  facts_ = models::inspect_tokenizer(inspected, device);
   if (given_ && vocabulary() > 0)
     fail_usage("the tokenizer is discrete, and codes have no mean and deviation: leave them out");
   if (given_ && given_->channels() != static_cast<std::size_t>(channels()))
@@ -90,22 +108,24 @@ Json Encoders::tokenizer_identity() const {
   return identity_of(settled_->to_json());
 }
 
-void Encoders::load(dist::World& world) const {
-  {
-    const std::lock_guard lock(mutex_);
-    models::LoadingRanks ranks;
-    if (world.size() > 1) {
-      ranks.group = &world.all();
-      ranks.agree = [&](const auto& act) { on_all_ranks(world, act); };
-    }
-    if (!tokenizer_) tokenizer_ = models::make_tokenizer(config_, device_, 0, ranks);
-  }
-  load_text();
+void Encoders::tell(data::FileTexts& texts, const EncoderNames& names, Device device) {
+  const Encoders own(names, device);
+  own.tokenizer_identity();
+  texts[given_as(names.tokenizer, device)] = dump_json(own.settled_->to_json());
+  if (own.text_config_)
+    texts[given_as(names.text, device)] = dump_json(own.text_config_->to_json());
 }
 
-void Encoders::load_text() const {
+void Encoders::load(dist::World& world, bool texts) const {
   const std::lock_guard lock(mutex_);
-  if (text_config_ && !text_) text_ = models::make_text_encoder(*text_config_, {.device = device_});
+  models::TextEncoderOptions options{.device = device_};
+  if (world.size() > 1) {
+    options.ranks.group = &world.all();
+    options.ranks.agree = [&](const auto& act) { on_all_ranks(world, [&] { as_usage(act); }); };
+    options.share = [&](const io::TensorSet& weights) { return share_weights(world, weights); };
+  }
+  if (!tokenizer_) tokenizer_ = models::make_tokenizer(config_, device_, 0, options.ranks);
+  if (texts && text_config_ && !text_) text_ = models::make_text_encoder(*text_config_, options);
 }
 
 std::vector<float> Encoders::latent(const data::ClipPixels& clip) const {
@@ -121,7 +141,10 @@ std::vector<std::int32_t> Encoders::codes(const data::ClipPixels& clip) const {
 }
 
 std::vector<float> Encoders::text(const std::string& caption) const {
-  load_text();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!text_) text_ = models::make_text_encoder(*text_config_, {.device = device_});
+  }
   const OneThread one_thread;
   std::vector<float> values = text_->encode(caption).values;
   io::check_halves(values, "the embedding of its caption");

@@ -17,6 +17,7 @@
 
 #include "base/json_fwd.h"
 #include "data/clip_pixels.h"
+#include "data/given_texts.h"
 #include "dist/world.h"
 #include "models/process/latent_scale.h"
 #include "models/text_encoder.h"
@@ -47,9 +48,12 @@ class Encoders {
   const std::optional<text::EncoderConfig>& text_config() const { return text_config_; }
   Device device() const { return device_; }
 
-  /// Reads the weights, those of the tokenizer with the other ranks. Throws Error{usage}. A
-  /// collective.
-  void load(dist::World& world) const;
+  /// What one rank finds of these encoders by reading their files, for data::GivenTexts: the others
+  /// need not read that. Throws Error.
+  static void tell(data::FileTexts& texts, const EncoderNames& names, Device device);
+  /// Reads the weights with the other ranks, those of the text encoder if there are `texts` to
+  /// encode. Throws Error{usage}. A collective.
+  void load(dist::World& world, bool texts) const;
   /// The tokenizer's configuration with its hash, as it is after loading.
   Json tokenizer_json() const;
   /// identity_of() the same. It reads files, but loads no weights on the device.
@@ -73,7 +77,6 @@ class Encoders {
 
  private:
   const models::VideoTokenizer& tokenizer() const;
-  void load_text() const;
 
   models::TokenizerConfig config_;
   models::TokenizerFacts facts_;

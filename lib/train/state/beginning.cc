@@ -148,6 +148,21 @@ struct Source {
   std::string model, under, adapters;
 };
 
+/// Some ranks have opened a set, each byte of which one of them reads for all. A collective.
+dist::Verdict read_together(dist::World& world, const io::TensorSet* set,
+                            const nn::ParameterList& parameters) {
+  std::vector<models::RangeTarget> targets;
+  for (nn::Parameter* parameter : parameters)
+    targets.push_back(models::range_target(*parameter));
+  if (world.size() == 1)
+    return attempt_on_all_ranks(world,
+                                [&] { as_usage([&] { models::load_ranges(*set, targets); }); });
+  CheckpointReading reading(world, set);
+  dist::Verdict verdict =
+      attempt_on_all_ranks(world, [&] { as_usage([&] { reading.check(targets); }); });
+  return verdict.rank < 0 ? reading.try_load(targets) : verdict;
+}
+
 /// Some ranks open the source, verify it together, and read its weights for all. Then `act` is
 /// called on rank 0 with what it has opened. A collective.
 dist::Verdict read_source(dist::World& world, Source source, std::string_view part,
@@ -156,6 +171,7 @@ dist::Verdict read_source(dist::World& world, Source source, std::string_view pa
   for (std::string* text : {&source.model, &source.under, &source.adapters})
     *text = dist::broadcast(world, *text);
   std::optional<models::ModelFolder> model;
+  std::optional<models::LoraFile> lora;
   const io::TensorSet* set = nullptr;
   dist::Verdict verdict = attempt_on_all_ranks(world, [&] {
     const int number = CheckpointReading::reader_number(world),
@@ -165,22 +181,16 @@ dist::Verdict read_source(dist::World& world, Source source, std::string_view pa
     model->verify(number, readers);
     if (const models::ModelFolder* const under = model->under()) under->verify(number, readers);
     // Adapters are merged into what is under them, which that compares with its hash.
-    as_usage([&] { set = model->has_adapters() ? &model->weights() : &model->tensors(); });
+    as_usage([&] {
+      set = model->has_adapters() ? &model->weights() : &model->tensors();
+      if (!source.adapters.empty()) lora.emplace(models::open_adapters(source.adapters, true));
+    });
   });
+  if (verdict.rank < 0) verdict = read_together(world, set, weights);
+  if (verdict.rank < 0 && !source.adapters.empty())
+    verdict = read_together(world, lora ? &lora->tensors() : nullptr, adapters);
   if (verdict.rank >= 0) return verdict;
-  std::vector<models::RangeTarget> targets;
-  for (nn::Parameter* parameter : weights)
-    targets.push_back(models::range_target(*parameter));
-  if (world.size() > 1) {
-    CheckpointReading reading(world, set);
-    verdict = attempt_on_all_ranks(world, [&] { as_usage([&] { reading.check(targets); }); });
-    if (verdict.rank < 0) verdict = reading.try_load(targets);
-    if (verdict.rank >= 0) return verdict;
-  }
   return attempt_on_all_ranks(world, [&] {
-    if (world.size() == 1) as_usage([&] { models::load_ranges(*set, targets); });
-    if (!source.adapters.empty())
-      as_usage([&] { models::open_adapters(source.adapters, true).load(adapters); });
     if (world.rank() == 0) act(*model);
   });
 }
@@ -193,11 +203,12 @@ void check_facts(const models::ModelFolder& model, const models::NetworkConfig& 
                facts.scale->channels(), network.out_channels);
 }
 
-Beginning read_once(const RunOptions& options, std::string_view part) {
+Beginning read_once(const RunOptions& options, std::string_view part, bool opens_weights) {
   const bool begun = is_begun(options.out, options.force);
   const models::ModelFolder model = begun ? models::ModelFolder(options.out, choose(part))
                                           : open_initial(options.init, part, options.init_under);
-  if (!begun) as_usage([&] { model.tensors(); });  // refuses what has none, before any work
+  // Refuses what has none, before any work.
+  if (!begun && opens_weights) as_usage([&] { model.tensors(); });
   Beginning beginning;
   beginning.model = models::read_model_config(model);
   if (std::holds_alternative<models::CosmosConfig>(beginning.model)) return beginning;
@@ -233,10 +244,11 @@ void check_once(const RunOptions& options) {
 
 }  // namespace
 
-Beginning read_beginning(const RunOptions& options, std::string_view part) {
+Beginning read_beginning(const RunOptions& options, std::string_view part, bool opens_weights) {
   if (!options.earlier.empty())
     return models::retry_if_gone(options.earlier, [&] { return read_stage(options); });
-  return models::retry_if_gone(options.init, [&] { return read_once(options, part); });
+  return models::retry_if_gone(options.init,
+                               [&] { return read_once(options, part, opens_weights); });
 }
 
 void check_initial(const RunOptions& options) {

@@ -24,8 +24,10 @@ class Dataset;
 /// other origin is taken to be trained as Cosmos-1.0: texts padded to 512 tokens, and for
 /// video-to-world 0 to 2 given latent frames. If `init` is a Diffusers pipeline, its `part` is read
 /// (Kind::pipeline_part). With options.earlier the result is that of read_stage()
-/// (train/state/next_stage.h). Throws Error{usage}.
-Beginning read_beginning(const RunOptions& options, std::string_view part);
+/// (train/state/next_stage.h). Only one rank need open the files of weights (`opens_weights`), to
+/// refuse a model without any. Throws Error{usage}.
+Beginning read_beginning(const RunOptions& options, std::string_view part,
+                         bool opens_weights = true);
 
 /// Checks the tensors that the run would read from options.init against that model's configuration,
 /// by the headers of its files. A run that resumes with weights of its own reads none. Throws
@@ -63,8 +65,8 @@ void say_stopped(const RunOptions& options, std::int64_t step, std::int64_t last
 void check_run(const RunOptions& options, const Recipe& recipe);
 
 /// Reads the weights of options.init into `weights`. If its adapters are to be trained further,
-/// they are read into `adapters`: their average if there is one. Rank 0 finds and verifies the
-/// files, then each rank reads the parts that it holds. Returns on rank 0 the origin that the run
+/// they are read into `adapters`: their average if there is one. Rank 0 finds the files, some ranks
+/// open them, and each byte is read by one rank for all. Returns on rank 0 the origin that the run
 /// remembers. Throws Error{usage} listing the tensors that do not fit. A collective.
 models::Origin load_initial(dist::World& world, const RunOptions& options,
                             const nn::ParameterList& weights, const nn::ParameterList& adapters);

@@ -49,7 +49,7 @@ std::vector<float> golden_tensor(const std::string& name) {
 std::unique_ptr<text::TextEncoder> open_sentences(const std::string& folder,
                                                   DType compute = DType::f32,
                                                   int max_tokens = 512) {
-  return models::make_sentence_encoder(folder, max_tokens, compute, Device::cpu);
+  return models::make_sentence_encoder(folder, max_tokens, compute, {});
 }
 
 std::vector<float> vectors_of(const text::TextEncoder& encoder,
@@ -380,7 +380,7 @@ TEST_CASE("folders of sentence encoders that are not supported") {
     CHECK_THAT(folder.refusal(), Catch::Contains(fs::path(file).filename()));
   }
   CHECK_THAT(usage_error([&] {
-               models::make_sentence_encoder(kSentences + "/bert", 512, DType::f32, Device::cpu,
+               models::make_sentence_encoder(kSentences + "/bert", 512, DType::f32, {},
                                              {.hash = "another"});
              }),
              Catch::Contains("not the text encoder that the embeddings were made with"));

@@ -182,9 +182,14 @@ TEST_CASE("in the middle, latents as halves have the bits of vfm-pack's") {
 
 TEST_CASE("one rank lists the clips of a dataset for all") {
   for (const bool sizes : {true, false}) {
-    const ClipFolder clips({.sizes = sizes});
+    const ClipFolder clips({.sizes = sizes, .embeddings = sizes});
     clips.folder.write("dataset.json", R"({"splits": {"val": {"samples": 1}}})");
-    const RunOptions options = options_of(clips);
+    RunOptions options = options_of(clips);
+    if (!sizes) {  // nor embeddings: then there is an encoder of captions
+      options.encoders.text = clips.folder / "t5";
+      std::filesystem::copy(std::string(VFM_GOLDEN) + "/t5/v1_1", options.encoders.text,
+                            std::filesystem::copy_options::recursive);
+    }
     const auto facts_of = [&] {
       const auto train = open(options);
       const auto val = train->other_split("val");
@@ -197,7 +202,8 @@ TEST_CASE("one rank lists the clips of a dataset for all") {
       const data::GivenTexts given(share_small_files(world, options));
       world.barrier();
       if (world.rank() == 0)
-        for (const char* name : {"plan.json", "dataset.json", "samples.bin", ".nv-meta"})
+        for (const char* name :
+             {"plan.json", "dataset.json", "samples.bin", ".nv-meta", "train", "val", "t5"})
           std::filesystem::remove_all(clips.folder / name);
       world.barrier();
       if (facts_of() != expected) fail("opened something else");

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <omp.h>
 
+#include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -22,6 +24,7 @@
 #include "models/dit/architecture.h"
 #include "models/dit/dit.h"
 #include "models/folder/checkpoint_folder.h"
+#include "models/folder/load_model.h"
 #include "models/folder/load_tensors.h"
 #include "support/usage_error.h"
 #include "train/checkpoint/checkpoint.h"
@@ -117,6 +120,68 @@ std::map<std::string, Values> tensors_of(const std::string& checkpoint) {
 }
 
 }  // namespace
+
+TEST_CASE("adapters that a run goes on with are read by one rank for all") {
+  const Runs runs;
+  runs.train("base", "train: {steps: 1}");
+  RunOptions options;
+  options.data = runs.path("data");
+  options.init = runs.path("base");
+  options.out = runs.path("adapters");
+  const Beginning beginning = read_beginning(options, "transformer");
+  options.base = beginning.facts;
+  options.recipe =
+      make_recipe(parse_yaml("lora: {rank: 2}\ntrain: {steps: 1}\n", "lora"), &beginning);
+  train_on(1, options);
+
+  options.init = options.out;
+  const models::LoraFile lora = models::open_adapters(runs.newest("adapters"), true);
+  const models::ModelFolder base(runs.path("base"), {.average = true});
+  const auto parameters_of = [](const io::TensorSet& set) {
+    std::vector<nn::Parameter> parameters;
+    for (const io::TensorView& tensor : set.tensors()) {
+      nn::Parameter& parameter = parameters.emplace_back();
+      parameter.name = tensor.name;
+      parameter.value = Tensor::zeros(tensor.shape);
+      parameter.placement = nn::cut_part(tensor.shape, nn::Cut()).placement;
+    }
+    return parameters;
+  };
+  const auto list_of = [](std::vector<nn::Parameter>& parameters) {
+    nn::ParameterList list;
+    for (nn::Parameter& parameter : parameters)
+      list.push_back(&parameter);
+    return list;
+  };
+  const auto sent_by = [&](bool go_on) {
+    options.go_on_adapters = go_on;
+    std::atomic<std::int64_t> sent = 0;
+    dist::thread_worlds(3, [&](dist::World& world) {
+      std::vector<nn::Parameter> weights = parameters_of(base.tensors()),
+                                 adapters = parameters_of(lora.tensors());
+      load_initial(world, options, list_of(weights), list_of(adapters));
+      sent += world.traffic().of("world").bytes;
+      for (const nn::Parameter& parameter : adapters) {
+        const Tensor expected = models::read_floats(*lora.tensors().find(parameter.name));
+        if (go_on && !std::ranges::equal(parameter.value.floats(), expected.floats()))
+          fail("'{}' has other values", parameter.name);
+      }
+    });
+    return sent.load();
+  };
+  // Each byte that one rank reads goes to the two others.
+  CHECK(sent_by(true) >= sent_by(false) + 2 * static_cast<std::int64_t>(lora.bytes()));
+}
+
+TEST_CASE("of a model to begin from one rank alone need open the weights to know the recipe") {
+  const Runs runs;
+  runs.train("base", "train: {steps: 1}");
+  RunOptions options;
+  options.init = runs.path("base");
+  fs::resize_file(runs.newest("base") + "/state/ema.safetensors", 10);
+  CHECK_THROWS_AS(read_beginning(options, "transformer"), Error);
+  CHECK(read_beginning(options, "transformer", false).facts.text_padding == 0);
+}
 
 TEST_CASE("a stage that changes nothing goes on as the run would have, to the last bit") {
   const Runs runs;
