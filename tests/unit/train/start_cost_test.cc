@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <span>
@@ -263,7 +264,8 @@ TEST_CASE("one rank reads the small files of the data for all") {
           }).empty());
     read.push_back(bytes_read() - before);
   }
-  CHECK(read[0] == read[1]);
+  // Threads may read a few bytes of the system's, such as the number of processors.
+  CHECK(std::abs(read[1] - read[0]) < 100);
   // A map is not counted where one process reads the list.
   CHECK(read[0] <= alone +
                        static_cast<std::int64_t>(
