@@ -3,7 +3,8 @@
 //
 // All steps of a run take about as long, so after some of them a rank that is late by far more is
 // stuck. That holds for the sections "step" and "validation" alone: "setup" comes once, and the
-// time of a "checkpoint" is that of disks. Thread-safety: one thread at a time.
+// time of a "checkpoint" is that of disks, as may be that of a "step beside a checkpoint".
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

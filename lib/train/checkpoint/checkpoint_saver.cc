@@ -200,10 +200,16 @@ bool CheckpointSaver::agree_on_memory(const CheckpointFiles& files) {
 }
 
 void CheckpointSaver::begin(const Checkpoint& checkpoint, Around around) {
-  dist::World& world = mesh_.world();
   saved_ = {checkpoint.step, checkpoint_path(run_, checkpoint.step)};
   temporary_ = place_of(saved_.folder);
   around_ = std::move(around);
+  begin_own(checkpoint);
+  mesh_.world().barrier();
+}
+
+/// Ends sooner on ranks that have less to copy or to write.
+void CheckpointSaver::begin_own(const Checkpoint& checkpoint) {
+  dist::World& world = mesh_.world();
   const CheckpointFiles files(sets_of(checkpoint, limits_.file_bytes), world.size(),
                               limits_.piece_bytes);
   texts_.clear();

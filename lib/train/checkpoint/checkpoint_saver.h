@@ -7,7 +7,8 @@
 // When all have, the thread of rank 0 writes the other files, COMPLETE last, and renames the
 // folder. If a rank fails, the unfinished folder is removed, and nothing else is. What is written
 // is the snapshot, so a checkpoint is a pure function of its step.
-// A rank whose host has no room for a snapshot writes in begin(); then all ranks wait for its disk.
+// A rank whose host has no room for a snapshot writes in begin(). Ranks leave begin() together: who
+// is in the next step waits less long for others than a disk may take.
 // Thread-safety: the thread that made the world. The threads call no MPI and make no tensors.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -89,6 +90,7 @@ class CheckpointSaver {
     std::string name;
     std::span<const std::byte> bytes;
   };
+  void begin_own(const Checkpoint& checkpoint);
   bool agree_on_memory(const CheckpointFiles& files);
   std::exception_ptr fill(const CheckpointFiles& files, dist::Group& holders);
   void stream(const CheckpointFiles& files, dist::Group& holders);
