@@ -37,6 +37,16 @@ void FlightRecorder::name(int rank, std::string host) {
   host_ = std::move(host);
 }
 
+void FlightRecorder::start(std::string start) {
+  const std::lock_guard lock(mutex_);
+  start_ = std::move(start);
+}
+
+std::string FlightRecorder::start() const {
+  const std::lock_guard lock(mutex_);
+  return start_;
+}
+
 int FlightRecorder::add_group(std::string axis, std::vector<int> ranks) {
   const std::lock_guard lock(mutex_);
   Members& group = groups_.emplace_back();
@@ -45,7 +55,7 @@ int FlightRecorder::add_group(std::string axis, std::vector<int> ranks) {
   return static_cast<int>(groups_.size()) - 1;
 }
 
-FlightRecorder::Entry& FlightRecorder::next(int group, std::string_view what) {
+FlightRecorder::Entry& FlightRecorder::next(int group, std::string_view what, bool gpu) {
   if (entries_.size() < kKept) entries_.emplace_back();
   Entry& entry = entries_[static_cast<std::size_t>(count_) % kKept];
   entry.ticket = count_++;
@@ -54,14 +64,15 @@ FlightRecorder::Entry& FlightRecorder::next(int group, std::string_view what) {
   entry.to = entry.from = -1;
   entry.begun = wall_seconds();
   entry.ended = 0;
+  entry.gpu = gpu;
   keep(entry.what, what);
   return entry;
 }
 
-FlightRecorder::Ticket FlightRecorder::begin(int group, std::int64_t number,
-                                             std::string_view what) {
+FlightRecorder::Ticket FlightRecorder::begin(int group, std::int64_t number, std::string_view what,
+                                             bool gpu) {
   const std::lock_guard lock(mutex_);
-  Entry& entry = next(group, what);
+  Entry& entry = next(group, what, gpu);
   entry.number = number;
   Members& members = groups_[static_cast<std::size_t>(group)];
   members.begun = number;
@@ -70,10 +81,13 @@ FlightRecorder::Ticket FlightRecorder::begin(int group, std::int64_t number,
 }
 
 FlightRecorder::Ticket FlightRecorder::begin_message(int group, int to, int from,
-                                                     std::string_view what) {
+                                                     std::string_view what, bool gpu) {
   const std::lock_guard lock(mutex_);
-  Entry& entry = next(group, what);
+  Entry& entry = next(group, what, gpu);
   Members& members = groups_[static_cast<std::size_t>(group)];
+  members.last_message = entry.what;
+  ++members.messages;
+  ++members.open;
   entry.to = to;
   entry.from = from;
   if (to >= 0) entry.sent = ++members.sent[to];
@@ -86,6 +100,7 @@ void FlightRecorder::end(const Ticket& ticket) {
   const std::lock_guard lock(mutex_);
   Members& members = groups_[static_cast<std::size_t>(ticket.group)];
   members.ended = std::max(members.ended, ticket.number);
+  if (ticket.number == 0) --members.open;
   Entry& entry = entries_[static_cast<std::size_t>(ticket.entry) % kKept];
   if (entry.ticket == ticket.entry) entry.ended = wall_seconds();
 }
@@ -111,13 +126,18 @@ std::string FlightRecorder::beat() const {
   std::string groups;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const Members& group = groups_[i];
-    if (group.begun == 0 || group.ranks.size() < 2) continue;
-    const std::string one = dump_json({{"group", i},
-                                       {"first", group.ranks.front()},
-                                       {"axis", group.axis},
-                                       {"begun", group.begun},
-                                       {"what", group.begun_what.substr(0, kShort)},
-                                       {"ended", group.ended}});
+    if (group.begun + group.messages == 0 || group.ranks.size() < 2) continue;
+    Json facts = {{"group", i},
+                  {"first", group.ranks.front()},
+                  {"axis", group.axis},
+                  {"begun", group.begun},
+                  {"what", group.begun_what.substr(0, kShort)},
+                  {"ended", group.ended}};
+    if (group.messages > 0)
+      facts.update({{"messages", group.messages},
+                    {"last", group.last_message.substr(0, kShort)},
+                    {"open", group.open}});
+    const std::string one = dump_json(facts);
     if (groups.size() + one.size() + section_.size() + kShort > kMostBeat) break;
     groups += (groups.empty() ? "" : ",") + one;
   }
@@ -145,17 +165,20 @@ std::string FlightRecorder::record() const {
     if (entry.from >= 0) line.update({{"from", entry.from}, {"received", entry.received}});
     line["begun"] = rounded(entry.begun);
     if (entry.ended > 0) line["ended"] = rounded(entry.ended);
+    if (entry.gpu) line["gpu"] = true;
     collectives.push_back(std::move(line));
   }
-  return dump_json({{"rank", rank_},
-                    {"host", host_},
-                    {"pid", ::getpid()},
-                    {"time", rounded(wall_seconds())},
-                    {"section", section_},
-                    {"error", error_},
-                    {"groups", std::move(groups)},
-                    {"collectives", std::move(collectives)}}) +
-         "\n";
+  Json record = {{"rank", rank_},
+                 {"host", host_},
+                 {"pid", ::getpid()},
+                 {"start", start_},
+                 {"time", rounded(wall_seconds())},
+                 {"section", section_},
+                 {"error", error_}};
+  if (const int waits = waits_; waits >= 0) record["waits"] = waits > 0;
+  record["groups"] = std::move(groups);
+  record["collectives"] = std::move(collectives);
+  return dump_json(record) + "\n";
 }
 
 }  // namespace vfm::dist

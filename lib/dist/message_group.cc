@@ -295,14 +295,14 @@ Running::What MessageGroup::begin(Operation operation, const std::string& descri
 }
 
 FlightRecorder::Ticket MessageGroup::record(Operation operation, const std::string& described,
-                                            int to, int from) {
+                                            int to, int from, bool gpu) {
   if (size() == 1) return {};
   FlightRecorder& recorder = engine_.recorder();
-  if (!between_two(operation)) return recorder.begin(recorded_as_, number_, described);
+  if (!between_two(operation)) return recorder.begin(recorded_as_, number_, described, gpu);
   const auto in_world = [this](int rank) {
     return rank < 0 || rank == this->rank() ? -1 : ranks()[static_cast<std::size_t>(rank)];
   };
-  return recorder.begin_message(recorded_as_, in_world(to), in_world(from), described);
+  return recorder.begin_message(recorded_as_, in_world(to), in_world(from), described, gpu);
 }
 
 std::shared_ptr<Running> MessageGroup::run(Operation operation, const std::string& described,
@@ -329,8 +329,10 @@ std::unique_ptr<Pending> MessageGroup::start(const Call& call) {
     const Running::What what = begin(call.operation, described);
     std::unique_ptr<Pending> pending = carrier_->start(
         call, what.place,
-        [&recorder = engine_.recorder(), ticket = record(call.operation, described, call.target,
-                                                         call.source)] { recorder.end(ticket); });
+        [&recorder = engine_.recorder(),
+         ticket = record(call.operation, described, call.target, call.source, true)] {
+          recorder.end(ticket);
+        });
     engine_.traffic().sent(axis(), call.operation, bytes_sent(call, rank(), size()));
     return pending;
   }

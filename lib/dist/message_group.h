@@ -48,7 +48,7 @@ class MessageGroup final : public Group {
   /// What begin() began, for the flight recorder. `to` and `from` are ranks of the group, of a
   /// message between two ranks.
   FlightRecorder::Ticket record(Operation operation, const std::string& described, int to = -1,
-                                int from = -1);
+                                int from = -1, bool gpu = false);
   /// `bytes` is what this rank sends.
   std::shared_ptr<Running> run(Operation operation, const std::string& described, std::size_t bytes,
                                Running::Next next, int to = -1, int from = -1);

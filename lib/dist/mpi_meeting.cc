@@ -41,6 +41,18 @@ std::vector<int> all_ranks(int size) {
   return ranks;
 }
 
+/// The flight recorder's rank waits as long as one lives.
+class Waiting {
+ public:
+  explicit Waiting(FlightRecorder& recorder) : recorder_(recorder) { recorder_.waits(true); }
+  ~Waiting() { recorder_.waits(false); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  FlightRecorder& recorder_;
+};
+
 }  // namespace
 
 struct Meeting::Channel {
@@ -57,6 +69,7 @@ Meeting::Meeting(int rank, std::vector<std::string> hosts, FlightRecorder& recor
       heard_(hosts_.size()) {
   // Of its own, so that nothing here is taken for a message of the run's.
   MPI_Comm_dup(MPI_COMM_WORLD, &channel_->comm);
+  recorder_.waits(false);
   watcher_ = std::thread([this] { watch(); });
 }
 
@@ -108,6 +121,7 @@ void Meeting::until(const std::string& place, const std::function<bool()>& done,
     operation_ = place;
     ++number_;
   }
+  const Waiting waiting(recorder_);
   const auto turned = [&] {
     if (meanwhile_) meanwhile_();
     return done();
@@ -242,7 +256,8 @@ std::string Meeting::limit_words() const {
   return fmt::format(
       "within {:.3g} s ({})", limit_.load(),
       learnt_ ? fmt::format("three times the usual '{}', at least 'train.silent_limit'", what_)
-              : fmt::format("'train.{}_limit'", what_ == "validation" ? "step" : what_));
+              : fmt::format("'train.{}_limit'",
+                            what_ == "setup" || what_ == "checkpoint" ? what_ : "step"));
 }
 
 void Meeting::give_up() {

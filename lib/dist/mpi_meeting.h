@@ -68,7 +68,9 @@ class Meeting {
   int then(const std::string& operation, Call&& call) {
     const FlightRecorder::Ticket ticket = come(operation);
     inside_ = true;
+    recorder_.waits(true);
     const int code = call();
+    recorder_.waits(false);
     inside_ = false;
     recorder_.end(ticket);
     return code;

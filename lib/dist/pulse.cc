@@ -248,17 +248,26 @@ bool Pulse::has_left() {
       links_, [](auto& one) { return one.second.closed || one.second.link.delivered(); });
 }
 
-/// "; rank 4 was last seen in 'step', in all_gather of F32 (31 of 'tp'), after ...".
+/// "; rank 4 was last seen in 'step', in all_gather of F32 (31 of 'tp'), after send of F32 (message
+/// 5 of 'pp')".
 std::string Pulse::did_last(int rank) const {
   const std::string& beat = beats_[static_cast<std::size_t>(rank)];
   if (beat.empty()) return "";
   const Json state = parse_json(beat, "a beat");
   std::string text;
+  const auto add = [&](bool inside, const Json& what, std::string_view kind, std::int64_t number,
+                       const Json& axis) {
+    text += fmt::format("{}{} {} ({}{} of '{}')", text.empty() ? "" : ", ", inside ? "in" : "after",
+                        what.get<std::string>(), kind, number, axis.get<std::string>());
+  };
   for (const Json& group : state["groups"]) {
     const auto begun = group["begun"].get<std::int64_t>();
-    const bool inside = group["ended"].get<std::int64_t>() < begun;
-    text += fmt::format("{}{}{} ({} of '{}')", text.empty() ? "" : ", ", inside ? "in " : "after ",
-                        group["what"].get<std::string>(), begun, group["axis"].get<std::string>());
+    const std::int64_t messages = group.value("messages", std::int64_t{0});
+    if (begun > 0)
+      add(group["ended"].get<std::int64_t>() < begun, group["what"], "", begun, group["axis"]);
+    if (messages > 0)
+      add(group["open"].get<std::int64_t>() > 0, group["last"], "message ", messages,
+          group["axis"]);
   }
   const auto section = state["section"].get<std::string>();
   return fmt::format("; rank {} was last seen {}{}{}", rank,

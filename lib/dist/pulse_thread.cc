@@ -12,7 +12,9 @@
 #include <exception>
 #include <utility>
 
+#include "base/disk_errors.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "dist/ran_time.h"
@@ -54,6 +56,7 @@ PulseThread::PulseThread(PulsePlan plan, FlightRecorder& recorder)
             }),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       silence_(silence_of(kLimit)) {
+  recorder_.start(hash_hex({plan_.token.data(), plan_.token.size()}).substr(0, 16));
   begin();
   thread_ = std::thread([this] { run(); });
 }
@@ -85,6 +88,7 @@ void PulseThread::record_to(const std::string& folder) {
 void PulseThread::give_up(PulseEnd end) {
   {
     const std::lock_guard lock(mutex_);
+    if (left_) std::_Exit(end.status);
     if (!reported_) reported_ = std::move(end);
   }
   ::eventfd_write(wake_, 1);
@@ -151,9 +155,10 @@ void PulseThread::run() {
     std::optional<PulseEnd> reported;
     {
       const std::lock_guard lock(mutex_);
-      if (leaves_ && !ends_ && !reported_) return say_goodbye();
+      left_ = leaves_ && !ends_ && !reported_;
       reported = reported_;
     }
+    if (left_) return say_goodbye();
     try {
       if (!dialled_) {
         dial_.turn(passed);
@@ -171,7 +176,7 @@ void PulseThread::run() {
       log_warning("the watch over ranks: {}", error.what());
     }
     if (pulse_.end() && !ends_) finish();
-    if (ends_ && pulse_.may_go(recorded_, now)) std::_Exit(pulse_.end()->status);
+    if (ends_ && pulse_.may_go(beside_ == 0, now)) std::_Exit(pulse_.end()->status);
   }
 }
 
@@ -191,20 +196,32 @@ void PulseThread::finish() {
     folder = folder_;
   }
   if (end.tells)
-    log_error("{}{}", end.message,
-              folder.empty() ? ""
-                             : fmt::format("; 'vfm-train why {}' tells what each rank did",
-                                           io::dir_name(folder)));
-  // By itself, since a disk may hang, too.
-  std::thread([this, folder, run = end.tells || plan_.rank == 0 ? of_run() : std::string()] {
-    if (!folder.empty()) write_records(folder, run);
-    recorded_ = true;
+    run_beside([words = end.message, folder] {
+      log_error("{}{}", words,
+                folder.empty() ? ""
+                               : fmt::format("; 'vfm-train why {}' tells what each rank did",
+                                             io::dir_name(folder)));
+    });
+  const bool was_silent = end.kind == "silent" && end.rank == plan_.rank;
+  if (!folder.empty() && !was_silent)
+    run_beside([this, folder, run = end.tells || plan_.rank == 0 ? of_run() : std::string()] {
+      write_records(folder, run);
+    });
+}
+
+/// In a thread that may hang.
+void PulseThread::run_beside(std::function<void()> act) {
+  ++beside_;
+  std::thread([this, act = std::move(act)] {
+    act();
+    --beside_;
   }).detach();
 }
 
 /// run.json.
 std::string PulseThread::of_run() const {
   Json run = parse_json(pulse_.end()->to_text(), "the end of the run");
+  run["start"] = recorder_.start();
   run["time"] = std::chrono::duration_cast<std::chrono::milliseconds>(
                     std::chrono::system_clock::now().time_since_epoch())
                     .count() /
@@ -230,6 +247,7 @@ void PulseThread::write_of_run(const std::string& path, const std::string& run) 
 }
 
 void PulseThread::write_records(const std::string& folder, const std::string& run) {
+  const SurvivesFullDisk survives;  // which is told below
   try {
     io::make_directories(folder);
     if (!run.empty()) write_of_run(io::join_path(folder, "run.json"), run);

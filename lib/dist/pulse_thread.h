@@ -5,13 +5,15 @@
 // takes part in the pulse. At the end of the run because of a rank it writes the rank's record
 // (dist/flight_recorder.h) into the folder of record_to(), as rank-00003.json. Rank 0 also writes
 // run.json there: why, when, and the last beats of all. Another rank that tells people writes it
-// only if there is none. Then the process ends at once, without destructors: the other threads may
-// be in calls of MPI or NCCL that never return.
-// Thread-safety: any thread.
+// only if there is none. A rank that was silent writes nothing: when it runs again, the folder may
+// be that of a later start. Then the process ends at once, without destructors: the other threads
+// may be in calls of MPI or NCCL that never return. It waits seconds at most for a disk, and for
+// who reads its messages. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -47,7 +49,7 @@ class PulseThread {
   void limit(double seconds);
   /// Where the records go; "": nowhere.
   void record_to(const std::string& folder);
-  /// Ends the run on all ranks.
+  /// Ends the run on all ranks; after leave() only this process.
   [[noreturn]] void give_up(PulseEnd end);
   /// Says goodbye, and ends the thread. `why`: "" at the end of the run. Does not return if the run
   /// ends because of a rank.
@@ -64,6 +66,7 @@ class PulseThread {
   void say_missing() const;
   void say_goodbye();
   void finish();
+  void run_beside(std::function<void()> act);
   std::string of_run() const;
   void write_of_run(const std::string& path, const std::string& run) const;
   void write_records(const std::string& folder, const std::string& run);
@@ -74,12 +77,14 @@ class PulseThread {
   PulseDial dial_;
   const int wake_;  // an eventfd
 
-  std::mutex mutex_;  // guards folder_, reported_, leaves_
+  std::mutex mutex_;  // guards folder_ .. left_
   std::string folder_;
   std::optional<PulseEnd> reported_;
   std::optional<std::string> leaves_;
+  bool left_ = false;  // the thread ends, and tells nothing more
   std::atomic<double> silence_;
-  std::atomic<bool> ends_{false}, recorded_{false};
+  std::atomic<bool> ends_{false};
+  std::atomic<int> beside_{0};  // threads that tell of the end and write records
   bool dialled_ = false;
   std::thread thread_;
 };

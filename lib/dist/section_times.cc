@@ -15,13 +15,14 @@ double SectionTimes::begin(std::string_view what, double limit, double least, do
   what_ = what;
   since_ = now;
   learnt_ = false;
-  const auto known = last_.find(what);
+  const bool beside = what == kBeside;
+  const auto known = last_.find(beside ? "step" : what);
   if (limit <= 0 || least <= 0 || known == last_.end() || known->second.size() < kEnough)
     return limit;
   std::vector<double> times(known->second.begin(), known->second.end());
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
-  const double usual = std::max(least, kTimes * *middle);
+  const double usual = std::max(beside ? kTimes * least : least, kTimes * *middle);
   learnt_ = usual < limit;
   return std::min(limit, usual);
 }

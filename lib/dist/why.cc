@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <ctime>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -24,6 +25,7 @@ using GroupKey = std::tuple<int, int>;  // a group's number and its lowest rank
 
 struct CallRecord {
   int group = 0, to = -1, from = -1;
+  bool gpu = false;
   std::int64_t number = 0, sent = 0, received = 0;
   std::string what;
   double begun = 0;
@@ -38,17 +40,15 @@ struct GroupRecord {
 
 struct RankRecord {
   int rank = 0;
-  std::string host, section, error;
+  std::string host, section, error, start;
   double time = 0;
-  std::map<int, GroupRecord> groups;
-  std::vector<CallRecord> entries;
+  bool computes = false;  // its thread waits for no rank
+  std::map<int, GroupRecord> groups = {};
+  std::vector<CallRecord> entries = {};
 
-  /// What it waits in: what it began first and has not ended; null: nothing.
-  const CallRecord* waits() const {
-    const CallRecord* first = nullptr;
-    for (const CallRecord& entry : entries)
-      if (!entry.ended && (!first || entry.begun < first->begun)) first = &entry;
-    return first;
+  /// Whether it may be waiting for the end of an entry.
+  bool may_wait_in(const CallRecord& entry) const {
+    return !entry.ended && (entry.gpu || !computes);
   }
 };
 
@@ -57,12 +57,18 @@ RankRecord parse_record(const std::string& text) {
   const Json json = parse_json(text, what);
   try {
     RankRecord record{static_cast<int>(need_integer(json, "rank", what)),
-                      need_string(json, "host", what), need_string(json, "section", what),
-                      need_string(json, "error", what), need_number(json, "time", what)};
-    for (const Json& one : json.at("groups"))
-      record.groups[one.at("group").get<int>()] = {
+                      need_string(json, "host", what),
+                      need_string(json, "section", what),
+                      need_string(json, "error", what),
+                      get_string(json, "start").value_or(""),
+                      need_number(json, "time", what),
+                      !json.value("waits", true)};
+    for (const Json& one : json.at("groups")) {
+      GroupRecord& group = record.groups[one.at("group").get<int>()] = {
           need_string(one, "axis", what), one.at("ranks").get<std::vector<int>>(),
           need_integer(one, "begun", what), need_integer(one, "ended", what)};
+      if (group.ranks.empty()) fail("{} has a group without ranks", what);
+    }
     for (const Json& one : json.at("collectives")) {
       CallRecord entry;
       entry.group = one.at("group").get<int>();
@@ -75,6 +81,7 @@ RankRecord parse_record(const std::string& text) {
       entry.what = need_string(one, "what", what);
       entry.begun = need_number(one, "begun", what);
       entry.ended = one.contains("ended");
+      entry.gpu = one.value("gpu", false);
       record.entries.push_back(std::move(entry));
     }
     return record;
@@ -95,19 +102,14 @@ struct OpenCall {
 
 class WhyAnalysis {
  public:
-  WhyAnalysis(const std::vector<std::string>& records, const std::string& end) {
-    for (const std::string& text : records) {
-      RankRecord record = parse_record(text);
-      const int rank = record.rank;
-      records_.emplace(rank, std::move(record));
-    }
-    if (!end.empty()) read_end(parse_json(end, "'run.json'"));
+  WhyAnalysis(const std::vector<RecordFile>& records, const RecordFile& end) {
+    if (!end.name.empty()) attempt(end, [&] { read_end(parse_json(end.text, "the file")); });
+    read_records(records);
+    if (records_.empty() && end_.empty())
+      fail("'{}' is no record: {}", left_out_[0].name, left_out_[0].error);
     for (const auto& [rank, record] : records_)
       for (const auto& [number, group] : record.groups)
         all_.insert(group.ranks.begin(), group.ranks.end());
-    if (end_.contains("all"))
-      for (const Json& one : end_["all"])
-        all_.insert(static_cast<int>(need_integer(one, "rank", "'run.json'")));
     find_open();
   }
 
@@ -124,6 +126,9 @@ class WhyAnalysis {
     for (const int rank : all_)
       if (!records_.contains(rank)) without.push_back(rank);
     result["without_record"] = without;
+    result["left_out"] = Json::array();
+    for (const RecordFile& file : left_out_)
+      result["left_out"].push_back({{"file", file.name}, {"why", file.error}});
     Json errors = Json::array();
     for (const auto& [rank, record] : records_)
       if (!record.error.empty()) {
@@ -146,6 +151,8 @@ class WhyAnalysis {
     result["ranks"] = say_ranks();
     if (!without.empty())
       say("no record of {}: lost, stopped, or ended before it could write", rank_words(without));
+    for (const RecordFile& file : left_out_)
+      say("'{}' is left out: {}", file.name, file.error);
     result["words"] = words_;
     return result;
   }
@@ -154,6 +161,34 @@ class WhyAnalysis {
   template <class... Args>
   void say(FormatString<Args...> pattern, Args&&... args) {
     words_.push_back(vfm::format(pattern, std::forward<Args>(args)...));
+  }
+
+  void attempt(const RecordFile& file, const std::function<void()>& read) {
+    try {
+      if (!file.error.empty()) fail("{}", file.error);
+      read();
+    } catch (const Error& error) {
+      left_out_.push_back({file.name, "", error.what()});
+    }
+  }
+
+  /// A rank that was stopped while the run died may write its record when it runs again, among
+  /// those of the next start.
+  void read_records(const std::vector<RecordFile>& files) {
+    std::vector<std::pair<const RecordFile*, RankRecord>> read;
+    for (const RecordFile& file : files)
+      attempt(file, [&] { read.emplace_back(&file, parse_record(file.text)); });
+    const auto newest = std::ranges::max_element(
+        read, {}, [](const auto& one) -> const double& { return one.second.time; });
+    std::string start = get_string(end_, "start").value_or("");
+    if (end_.empty() && newest != read.end()) start = newest->second.start;
+    for (auto& [file, record] : read) {
+      const int rank = record.rank;
+      if (record.start == start)
+        records_.emplace(rank, std::move(record));
+      else
+        left_out_.push_back({file->name, "", "it is of another start of the run"});
+    }
   }
 
   const RankRecord* record_of(int rank) const {
@@ -179,9 +214,12 @@ class WhyAnalysis {
           continue;
         }
         const GroupKey key{entry.group, group.ranks.front()};
-        if (seen.insert({key, entry.number}).second)
-          open_.push_back(collective(key, group, entry.number));
+        if (!seen.insert({key, entry.number}).second) continue;
+        open_.push_back(collective(key, group, entry.number));
+        if (!open_.back().missing.empty()) incomplete_.insert({key, entry.number});
       }
+    for (const OpenCall& one : open_)
+      missing_.insert(one.missing.begin(), one.missing.end());
     std::stable_sort(open_.begin(), open_.end(),
                      [](const OpenCall& a, const OpenCall& b) { return a.since < b.since; });
   }
@@ -241,13 +279,26 @@ class WhyAnalysis {
 
   bool lost(int rank) const { return std::find(lost_.begin(), lost_.end(), rank) != lost_.end(); }
 
-  void read_end(Json end) {
-    end_ = std::move(end);
-    if (end_.contains("ranks")) blamed_ = end_["ranks"].get<std::vector<int>>();
-    if (const int rank = static_cast<int>(get_integer(end_, "rank").value_or(-1)); rank >= 0)
-      blamed_.push_back(rank);
-    const std::string kind = get_string(end_, "kind").value_or("");
-    if (kind == "silent" || kind == "ended" || kind == "left") lost_ = blamed_;
+  void read_end(const Json& end) {
+    constexpr const char* kWhat = "the file";
+    try {
+      std::vector<int> blamed = end.value("ranks", std::vector<int>());
+      if (const int rank = static_cast<int>(need_integer(end, "rank", kWhat)); rank >= 0)
+        blamed.push_back(rank);
+      const std::string kind = need_string(end, "kind", kWhat);
+      need_string(end, "message", kWhat);
+      get_number(end, "time");
+      get_string(end, "start");
+      std::set<int> all;
+      for (const Json& one : end.value("all", Json::array()))
+        all.insert(static_cast<int>(need_integer(one, "rank", kWhat)));
+      blamed_ = std::move(blamed);
+      if (kind == "silent" || kind == "ended" || kind == "left") lost_ = blamed_;
+      all_ = std::move(all);
+      end_ = end;
+    } catch (const Json::exception& error) {
+      fail("it is not what vfm-train writes: {}", error.what());
+    }
   }
 
   void say_end() {
@@ -258,18 +309,34 @@ class WhyAnalysis {
     say("the run ended at {}: {}", text, get_string(end_, "message").value_or(""));
   }
 
+  /// Whether others have not come to it.
+  bool incomplete(const RankRecord& record, const CallRecord& entry) const {
+    const GroupRecord& group = record.groups.at(entry.group);
+    if (entry.number == 0) return !message(record, group, entry).missing.empty();
+    return incomplete_.contains({{entry.group, group.ranks.front()}, entry.number});
+  }
+  /// What it began first of what misses others, or else of all that it may be waiting in; null:
+  /// nothing. Where a GPU has something to do that all have begun, and others wait for the rank,
+  /// its thread is what has not come on.
+  const CallRecord* waits_in(const RankRecord& record) const {
+    const CallRecord* first = nullptr;
+    for (const CallRecord& entry : record.entries) {
+      if (!record.may_wait_in(entry)) continue;
+      if (incomplete(record, entry)) return &entry;
+      if (!first || (first->gpu && !entry.gpu)) first = &entry;
+    }
+    return first && first->gpu && missing_.contains(record.rank) ? nullptr : first;
+  }
   bool waits(int rank) const {
     const RankRecord* record = record_of(rank);
-    return record && record->waits();
+    return record && waits_in(*record);
   }
-  std::string doing(int rank) const {
-    const RankRecord* record = record_of(rank);
-    if (!record) return "is lost, or left no record";
-    if (const CallRecord* entry = record->waits()) return "waits in " + place_of(*record, *entry);
-    const CallRecord* last = record->entries.empty() ? nullptr : &record->entries.back();
-    const std::string section = record->section.empty() ? "no section" : record->section;
+  std::string doing(const RankRecord& record) const {
+    if (const CallRecord* entry = waits_in(record)) return "waits in " + place_of(record, *entry);
+    const CallRecord* last = record.entries.empty() ? nullptr : &record.entries.back();
+    const std::string section = record.section.empty() ? "no section" : record.section;
     return last ? vfm::format("waits for no rank: it is in '{}' after {}", section,
-                              place_of(*record, *last))
+                              place_of(record, *last))
                 : vfm::format("waits for no rank: it is in '{}'", section);
   }
   std::string place_of(const RankRecord& record, const CallRecord& entry) const {
@@ -310,7 +377,7 @@ class WhyAnalysis {
   Json say_ranks() {
     std::vector<std::pair<std::string, std::vector<int>>> states;
     for (const auto& [rank, record] : records_) {
-      std::string state = doing(rank);
+      std::string state = doing(record);
       const auto same = std::find_if(states.begin(), states.end(),
                                      [&](const auto& one) { return one.first == state; });
       if (same == states.end())
@@ -334,6 +401,9 @@ class WhyAnalysis {
   std::map<int, RankRecord> records_;
   Json end_ = Json::object();
   std::set<int> all_;
+  std::vector<RecordFile> left_out_;                        // and why
+  std::set<std::pair<GroupKey, std::int64_t>> incomplete_;  // collectives that miss ranks
+  std::set<int> missing_;                                   // in any of them, or in a message
   std::vector<int> blamed_, lost_;
   std::vector<OpenCall> open_;
   std::vector<std::string> words_;
@@ -341,22 +411,29 @@ class WhyAnalysis {
 
 }  // namespace
 
-Json why_of_records(const std::vector<std::string>& records, const std::string& end) {
+Json why_of_records(const std::vector<RecordFile>& records, const RecordFile& end) {
   return WhyAnalysis(records, end).result();
 }
 
 Json why_it_died(const std::string& run) {
   const std::string folder = io::join_path(run, "flight");
-  std::vector<std::string> records;
-  std::string end;
+  std::vector<RecordFile> records;
+  RecordFile end;
   for (const io::FolderEntry& entry : io::entries(folder)) {
-    const std::string path = io::join_path(folder, entry.name);
-    if (entry.name == "run.json")
-      end = io::read_file(path);
-    else if (entry.name.starts_with("rank-") && entry.name.ends_with(".json"))
-      records.push_back(io::read_file(path));
+    const bool is_end = entry.name == "run.json";
+    if (!is_end && !(entry.name.starts_with("rank-") && entry.name.ends_with(".json"))) continue;
+    RecordFile file{io::join_path(folder, entry.name), ""};
+    try {
+      file.text = io::read_file(file.name);
+    } catch (const Error& error) {
+      file.error = error.what();
+    }
+    if (is_end)
+      end = std::move(file);
+    else
+      records.push_back(std::move(file));
   }
-  if (records.empty() && end.empty())
+  if (records.empty() && end.name.empty())
     return {{"kind", "why"},
             {"run", run},
             {"died", false},

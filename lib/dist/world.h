@@ -38,10 +38,11 @@ class World {
   /// The smallest local_size() of all ranks, the same on every rank.
   virtual int least_local_size() const { return local_size(); }
 
-  /// Says what the ranks do from now on ("setup", "step" or "checkpoint"), and how many seconds a
-  /// rank waits for the others; 0: for ever. If a rank does not come to a collective in that time,
-  /// it is named with its host, and every process ends with status 5. The time becomes shorter
-  /// where it is known how long a "step" takes (dist/section_times.h). A world of one never waits.
+  /// Says what the ranks do from now on ("setup", "step", "validation", "checkpoint" or "step
+  /// beside a checkpoint"), and how many seconds a rank waits for the others; 0: for ever. If a
+  /// rank does not come to a collective in that time, it is named with its host, and every process
+  /// ends with status 5. The time becomes shorter where it is known how long a "step" takes
+  /// (dist/section_times.h). A world of one never waits.
   virtual void section(std::string_view what, double limit);
   /// Sets within how many seconds a rank is named whose process is stopped or gone, or whose host
   /// or link is down, and the least limit that is learnt of sections; 0: neither. Without this

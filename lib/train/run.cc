@@ -179,7 +179,8 @@ void Run::start() {
 
 bool Run::next_step() {
   if (ended_ || trainer_->state().step >= last_step()) return false;
-  world_.section("step", recipe_.train.step_limit);
+  // Files of a checkpoint may keep a disk busy from which this or another rank reads its data.
+  world_.section(saver_->pending() ? "step beside a checkpoint" : "step", recipe_.train.step_limit);
   return true;
 }
 

@@ -147,10 +147,16 @@ bool CheckpointSaver::agree_on_copies(const nn::ParameterList& parameters) const
 }
 
 void CheckpointSaver::begin(const Checkpoint& checkpoint, AroundComplete around) {
-  dist::World& world = mesh_.world();
   saved_ = {checkpoint.step, checkpoint_path(run_, checkpoint.step)};
   temporary_ = place_of(saved_.folder);
   around_ = std::move(around);
+  begin_own(checkpoint);
+  mesh_.world().barrier();
+}
+
+/// Ends sooner on ranks that have less to copy or to write.
+void CheckpointSaver::begin_own(const Checkpoint& checkpoint) {
+  dist::World& world = mesh_.world();
   CheckpointFiles files = files_of(checkpoint);
   texts_.clear();
   expected_.clear();

@@ -9,7 +9,8 @@
 // When all have, the thread of rank 0 writes the other files, COMPLETE last, and renames the
 // folder. If a rank fails, the unfinished folder is removed, and nothing else is. What is written
 // is the snapshot, so a checkpoint is a pure function of its step.
-// A rank whose host has no room for a snapshot writes in begin(); then all ranks wait for its disk.
+// A rank whose host has no room for a snapshot writes in begin(). Ranks leave begin() together: who
+// is in the next step waits less long for others than a disk may take.
 // Thread-safety: the thread that made the world. The threads call no MPI.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -87,6 +88,7 @@ class CheckpointSaver {
  private:
   enum class Phase { idle, copy, prepare, write, complete, clean };
   using Act = std::function<void(SaveJob&)>;
+  void begin_own(const Checkpoint& checkpoint);
   CheckpointFiles files_of(const Checkpoint& checkpoint) const;
   double of_host(const CheckpointFiles& files) const;
   SnapshotMemory::Place make_room(const CheckpointFiles& files);

@@ -270,7 +270,8 @@ constexpr ConstantWords kWords[] = {
      "How long a rank may be silent: its process was stopped, or its host or link is down. After "
      "this time, at least 5 s, a message names it, and the run ends with status 5. After a few "
      "steps also the least wait for a rank that is late: three times the usual step, but at least "
-     "_train.silent_limit_ and at most _train.step_limit_. 0: neither."},
+     "_train.silent_limit_ and at most _train.step_limit_. While a checkpoint is being written, "
+     "it is at least three times _train.silent_limit_. 0: neither."},
     {"train.peak_tflops", "TFLOP/s",
      "Peak of a rank's hardware, for _mfu_. 0: as in the data sheet of a known GPU, otherwise "
      "no _mfu_."},

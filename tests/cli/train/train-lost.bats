@@ -59,6 +59,12 @@ ends_within() {
   grep -q "^rank 2 did not come to .*, where rank" told
   grep -q "^no record of rank 2: " told
   vfm-train why run --json | jq -e '.died and .reason == "ended" and .lost == [2] and .without_record == [2]'
+  # What is cut is left out, and the others tell.
+  truncate -s 100 run/flight/rank-00003.json
+  vfm-train why run >told
+  cat told
+  grep -q "^'run/flight/rank-00003.json' is left out: " told
+  grep -q "^rank 2 did not come to .*, where rank" told
   # The next start removes them.
   vfm-train tiny.yaml -j1 --data latents -o run train.steps=1 >/dev/null
   [ "$(vfm-train why run)" = "no record: the run did not die, or not since it was last started" ]
@@ -112,6 +118,25 @@ ends_within() {
   grep -qE "^vfm-train: rank 0 on host $host did not come to .* during step, after .*, within [0-9.]+ s \(three times the usual 'step', at least 'train.silent_limit'\): stuck, stopped, lost, or too slow; rank 0 was last seen in 'step', " err
 }
 
+# bats test_tags=night
+@test "a disk that stands still while a checkpoint is written is no alarm" {
+  latents
+  cc -shared -fPIC -o hang-write.so "$BATS_TEST_DIRNAME/hang-write.c"
+  touch slow
+  HANG=/checkpoints/ HANG_WHEN=$PWD/slow HANG_TOO=/run/metrics.jsonl HANG_TOO_WHEN=$PWD/stalls LD_PRELOAD=$PWD/hang-write.so \
+    start_ranks 2 10000000 train.silent_limit=5 train.checkpoint_every=300
+  until [ "$(wc -l <run/metrics.jsonl)" -ge 310 ]; do kill -0 "$launcher" && sleep 0.05; done
+  touch stalls
+  sleep 9
+  kill -0 "$launcher"
+  [ "$(wc -l <run/metrics.jsonl)" -lt 600 ] # else the ranks waited for the checkpoint, and in no step
+  rm stalls slow
+  until [ "$(wc -l <run/metrics.jsonl)" -ge 700 ]; do kill -0 "$launcher" && sleep 0.1; done
+  cat err
+  [ "$(grep -c '^vfm-train: rank' err)" -eq 0 ]
+  [ -e run/checkpoints/step-00000300/COMPLETE ]
+}
+
 @test "a rank whose memory has changed is named by the comparison with the others, and nothing of it is saved" {
   latents
   # Steps that change no weight: what a checkpoint has is what ranks have in memory.
@@ -149,6 +174,18 @@ PY
   vfm-train why run >told
   cat told
   grep -q "^the run ended at .*: rank 1 on host $host failed: rank 1 on host $host has another 'patch_embed.proj.weight'" told
+}
+
+# bats test_tags=night
+@test "where the disk has no room for the records, that is said, and why tells what it has" {
+  latents
+  cc -shared -fPIC -o hang-write.so "$BATS_TEST_DIRNAME/hang-write.c"
+  FULL=/flight/ LD_PRELOAD=$PWD/hang-write.so start_ranks 2 10000000
+  kill -KILL "$(rank_pid 1)"
+  ends_within 10 137 5
+  grep -q "^vfm-train: rank 1 on host $host .* has ended without a word" err
+  grep -q "^vfm-train: no flight record of rank 0: .*run.json': No space left on device" err
+  [[ $(vfm-train why run) == "no record: the run did not die"* ]]
 }
 
 # bats test_tags=night

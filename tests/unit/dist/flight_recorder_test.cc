@@ -76,6 +76,29 @@ TEST_CASE("flight recorder: messages are counted by the rank they go to and come
   CHECK(all[2]["sent"] == 2);
   CHECK_FALSE(all[2].contains("from"));
   CHECK_FALSE(all[2].contains("number"));
+  // So that others know where along a pipeline it was last seen.
+  const Json beat = parse_json(recorder.beat(), "the beat")["groups"][0];
+  CHECK(beat["messages"] == 3);
+  CHECK(beat["open"] == 1);
+  CHECK(beat["last"] == "send of F32");
+  CHECK(beat["begun"] == 0);
+}
+
+TEST_CASE("flight recorder: which start it is of, and whether the rank waits or the GPU does") {
+  FlightRecorder recorder;
+  recorder.add_group("tp", {0, 1});
+  recorder.begin(0, 1, "barrier");
+  recorder.begin(0, 2, "all_reduce of F32", true);
+  CHECK_FALSE(recorded(recorder).contains("waits"));
+  recorder.start("5d0c");
+  for (const bool waits : {true, false}) {
+    recorder.waits(waits);
+    CHECK(recorded(recorder)["waits"] == waits);
+  }
+  const Json record = recorded(recorder);
+  CHECK(record["start"] == "5d0c");
+  CHECK_FALSE(record["collectives"][0].contains("gpu"));
+  CHECK(record["collectives"][1]["gpu"] == true);
 }
 
 TEST_CASE("flight recorder: groups of a world record what they do, beside a thread that reads") {

@@ -5,10 +5,13 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <csignal>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <string>
@@ -17,7 +20,12 @@
 
 #include "../support/heard_log.h"
 #include "../support/loopback.h"
+#include "../support/temporary_folder.h"
+#include "base/json.h"
+#include "base/log.h"
 #include "dist/pulse_thread.h"
+#include "io/file.h"
+#include "io/folder.h"
 
 using namespace vfm::dist;
 
@@ -44,7 +52,73 @@ void dial_until(const std::vector<DialEnd*>& ends, const std::function<bool()>& 
   }
 }
 
+PulsePlan plan_of_one() {
+  PulsePlan plan;
+  plan.ranks = {{"a", 10, 0}};
+  plan.ports = {0};
+  return plan;
+}
+
+/// The status of a process that does this, since the end of a run ends the process; -1 if it has
+/// not ended after these seconds.
+int status_of(double seconds, const std::function<void()>& act) {
+  const pid_t pid = ::fork();
+  REQUIRE(pid >= 0);
+  if (pid == 0) {
+    act();
+    std::_Exit(100);
+  }
+  int status = 0;
+  for (double waited = 0; ::waitpid(pid, &status, WNOHANG) == 0; waited += 0.02) {
+    if (waited > seconds) {
+      ::kill(pid, SIGKILL);
+      ::waitpid(pid, &status, 0);
+      return -1;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -2;
+}
+
 }  // namespace
+
+TEST_CASE("pulse thread: a run ends although nobody takes its last message") {
+  const int status = status_of(20, [] {
+    vfm::set_log_sink([](vfm::LogLevel, std::string_view) { ::pause(); }, vfm::LogLevel::error);
+    FlightRecorder recorder;
+    PulseThread thread(plan_of_one(), recorder);
+    thread.give_up({.kind = "stuck", .text = "a rank is stuck"});
+  });
+  CHECK(status == kLostStatus);
+}
+
+TEST_CASE("pulse thread: who gives up after the goodbye ends, and waits for nobody") {
+  const int status = status_of(10, [] {
+    FlightRecorder recorder;
+    PulseThread thread(plan_of_one(), recorder);
+    thread.leave("");
+    thread.give_up({.kind = "stuck", .text = "too late"});
+  });
+  CHECK(status == kLostStatus);
+}
+
+TEST_CASE("pulse thread: a rank that was silent writes no record, and others do") {
+  const vfm::TemporaryFolder folder;
+  for (const char* kind : {"silent", "ended"}) {
+    const int status = status_of(20, [&] {
+      FlightRecorder recorder;
+      PulseThread thread(plan_of_one(), recorder);
+      thread.record_to(folder / kind);
+      thread.give_up({.kind = kind, .rank = 0});
+    });
+    CHECK(status == kLostStatus);
+  }
+  CHECK_FALSE(vfm::io::path_exists(folder / "silent"));
+  for (const char* name : {"/rank-00000.json", "/run.json"}) {
+    const vfm::Json json = vfm::parse_json(vfm::io::read_file(folder / "ended" + name), name);
+    CHECK(json["start"].get<std::string>().size() == 16);
+  }
+}
 
 TEST_CASE("pulse dial: children reach their parent over the first address that answers") {
   const PulseToken token = draw_pulse_token();

@@ -32,7 +32,9 @@ class PulseHosts {
     for (int rank = 0; rank < 6; ++rank)
       pulses_.push_back(std::make_unique<Pulse>(rank, ranks, [rank] {
         return R"({"section":"step","groups":[{"group":2,"first":0,"axis":"tp","begun":)" +
-               std::to_string(rank == 4 ? 30 : 31) + R"(,"what":"all_gather of F32","ended":30}]})";
+               std::to_string(rank == 4 ? 30 : 31) + R"(,"what":"all_gather of F32","ended":30},)" +
+               R"({"group":3,"first":1,"axis":"pp","begun":0,"what":"","ended":0,"messages":7,)" +
+               R"("last":"send of F32","open":1}]})";
       }));
     for (int rank = 1; rank < 6; ++rank) {
       std::array<int, 2> ends{};
@@ -118,10 +120,12 @@ TEST_CASE("pulse: a rank that is stopped is named after the limit, by rank 0 and
     CHECK(end.status == 5);
     CHECK(end.tells == (rank == 0));
   }
-  CHECK_THAT(hosts.at(0).end()->message,
-             Contains("rank 4 on host b (pid 104) is silent: no sign of life for 8 s") &&
-                 Contains("rank 4 was last seen in 'step', after all_gather of F32 (30 of 'tp')") &&
-                 Contains("continues from the newest checkpoint"));
+  CHECK_THAT(
+      hosts.at(0).end()->message,
+      Contains("rank 4 on host b (pid 104) is silent: no sign of life for 8 s") &&
+          Contains("rank 4 was last seen in 'step', after all_gather of F32 (30 of 'tp'), in "
+                   "send of F32 (message 7 of 'pp')") &&
+          Contains("continues from the newest checkpoint"));
   // When it runs again, it learns of the end.
   hosts.resume(4);
   hosts.run_to(16);

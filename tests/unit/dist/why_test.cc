@@ -36,11 +36,16 @@ class MadeRecords {
         for (int i = 1; i <= number; ++i)
           one.end(one.begin(group, i, "all_reduce of F32 elements [8]"));
   }
-  Json why(const std::string& end = "", int without = -1) {
-    std::vector<std::string> texts;
+  std::vector<RecordFile> files() const {
+    std::vector<RecordFile> files;
     for (std::size_t i = 0; i < recorders_.size(); ++i)
-      if (static_cast<int>(i) != without) texts.push_back(recorders_[i].record());
-    return why_of_records(texts, end);
+      files.push_back({"rank-" + std::to_string(i), recorders_[i].record()});
+    return files;
+  }
+  Json why(const std::string& end = "", int without = -1) const {
+    std::vector<RecordFile> some = files();
+    if (without >= 0) some.erase(some.begin() + without);
+    return why_of_records(some, {end.empty() ? "" : "run.json", end});
   }
 
  private:
@@ -160,9 +165,81 @@ TEST_CASE("why: a message between two ranks that one did not send") {
                       "where rank 2 waits"));
 }
 
-TEST_CASE("why: what is no record is refused") {
-  CHECK_THROWS_WITH(why_of_records({"{}"}, ""), Contains("has no 'rank'"));
-  CHECK_THROWS_WITH(
-      why_of_records({R"({"rank":0,"host":"","section":"","error":"","time":1,"groups":[]})"}, ""),
-      Contains("is not what vfm-train writes"));
+TEST_CASE("why: what a rank has begun beside its computing is not what it waits in") {
+  MadeRecords made;
+  made.done(6);
+  made.at(2).begin(0, 7, kGather);  // rank 3 is missing
+  for (const int rank : {0, 1, 2})
+    made.at(rank).waits(true);
+  SECTION("a sum of gradients to which the others come later") {
+    made.at(3).begin(1, 7, "reduce_scatter of F32");  // rank 1 is missing
+    made.at(3).waits(false);
+    made.at(1).begin(0, 8, "barrier");  // waits for 0, which waits for 2
+    made.at(0).begin(1, 7, "reduce_scatter of F32");
+  }
+  SECTION("a sum that all GPUs have queued") {
+    for (int rank = 0; rank < 4; ++rank) {
+      made.at(rank).begin(1, 7, "reduce_scatter of F32", true);
+      made.at(rank).waits(false);
+    }
+    made.at(2).waits(true);
+  }
+  const std::string words = words_of(made.why());
+  INFO(words);
+  CHECK_THAT(words, Contains("rank 3 did not come to all_gather of F32 elements [4 4] (7 of 'tp'), "
+                             "where rank 2 waits\n") &&
+                        Contains("rank 3 waits for no rank: it is in 'step' after "
+                                 "reduce_scatter of F32 (7 of 'dp')\n"));
+  CHECK(words.find("wait for each other") == std::string::npos);
+  CHECK(words.find("rank 1 did not come") == std::string::npos);
+}
+
+TEST_CASE("why: files that are no records are left out, and the others tell") {
+  MadeRecords made;
+  made.done(3);
+  made.at(2).begin(0, 4, kGather);
+  std::vector<RecordFile> files = made.files();
+  files[0].text.resize(100);
+  files[1] = {"rank-1", "", "cannot read 'rank-1': Input/output error"};
+  const Json why = why_of_records(files, {"run.json", R"({"kind":"stuck","rank":-1)"});
+  const std::string words = words_of(why);
+  INFO(words);
+  CHECK_THAT(words, Contains("rank 3 did not come to all_gather") &&
+                        Contains("no record of ranks 0-1: ") &&
+                        Contains("'rank-0' is left out: ") &&
+                        Contains("'rank-1' is left out: cannot read 'rank-1'") &&
+                        Contains("'run.json' is left out: "));
+  CHECK(why["left_out"].size() == 3);
+  const auto alone = [](const std::string& text) { return why_of_records({{"rank-0", text}}, {}); };
+  CHECK_THROWS_WITH(alone("{}"), Contains("'rank-0' is no record: ") && Contains("no 'rank'"));
+  CHECK_THROWS_WITH(alone(R"({"rank":0,"host":"","section":"","error":"","time":1,"groups":[]})"),
+                    Contains("is not what vfm-train writes"));
+  CHECK_THROWS_WITH(alone(R"({"rank":0,"host":"","section":"","error":"","time":1,)"
+                          R"("groups":[{"group":0,"axis":"tp","ranks":[],"begun":0,"ended":0}]})"),
+                    Contains("a group without ranks"));
+  CHECK_THROWS_WITH(why_of_records({}, {"run.json", R"({"kind":"stuck","rank":0,"message":"",)"
+                                                    R"("ranks":["a"]})"}),
+                    Contains("'run.json' is no record: "));
+}
+
+TEST_CASE("why: a record that a rank of an earlier start has left is not this run's") {
+  MadeRecords made, earlier;
+  made.done(3);
+  for (int rank = 0; rank < 4; ++rank) {
+    earlier.at(rank).start("before");
+    made.at(rank).start("now");
+  }
+  made.at(2).begin(0, 4, kGather);
+  earlier.at(3).begin(0, 4, kGather);
+  std::vector<RecordFile> files = made.files();
+  const std::string late = earlier.files()[3].text;  // written after the others
+  files[3].text = late;
+  const Json why = why_of_records(
+      files, {"run.json", R"({"kind":"ended","rank":3,"message":"","start":"now"})"});
+  INFO(words_of(why));
+  CHECK_THAT(words_of(why), Contains("'rank-3' is left out: it is of another start of the run") &&
+                                Contains("rank 3 did not come to all_gather"));
+  CHECK(why["without_record"] == Json({3}));
+  // Without run.json the newest record says which start it is.
+  CHECK(why_of_records(files, {})["without_record"] == Json({1, 2}));
 }

@@ -132,6 +132,25 @@ TEST_CASE("room for a snapshot is made before it comes, and goes with a run that
   CHECK(rooms().empty());
 }
 
+TEST_CASE("no rank goes on to the next step before the slowest has written what it must") {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const dist::Layout layout = layout_of(1, 1, 6);  // two ranks have no file
+  std::array<int, 6> seen{};
+  on_mesh(layout, [&](const dist::Mesh& mesh) {
+    const SavedState state(5);
+    CheckpointSaver saver(mesh, run, {.snapshot_bytes = 0}, folder.path);
+    saver.begin(state.checkpoint(3));
+    for (const io::FolderEntry& entry :
+         io::files_below(io::join_path(run, "checkpoints/.step-00000003.tmp")))
+      if (!io::base_name(entry.name).starts_with('.'))
+        ++seen.at(static_cast<std::size_t>(mesh.world().rank()));
+    if (!follow(mesh.world(), saver).complete) fail("not saved");
+  });
+  for (const int files : seen)
+    CHECK(files == 4);
+}
+
 TEST_CASE("the newest complete snapshot stays in memory, and is read in place of the disk") {
   if (!has_memory_folder()) return;
   const TemporaryFolder folder;
