@@ -246,7 +246,7 @@ TEST_CASE("a checkpoint that is copied beside a step is that of its own step") {
   for (Side* side : {&one, &other})
     for (int i = 0; i < 2; ++i)
       side->trainer.train_step();
-  const auto checkpoint = [](const Side& side) {
+  const auto checkpoint = [](Side& side) {
     return Checkpoint{2, side.trainer.objective().config(), Json::object(),
                       side.trainer.optimizer()};
   };
