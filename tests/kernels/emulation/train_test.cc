@@ -255,7 +255,8 @@ TEST_CASE("a checkpoint that is copied beside a step is that of its own step") {
       write_checkpoint(other.trainer.parallel().mesh(), folder / "waited", checkpoint(other));
   emulation::set_late(late);
   const std::string run = folder / "beside";
-  CheckpointSaver saver(one.trainer.parallel().mesh(), run, {}, "");
+  // So small that not all of them have come when the next update is queued.
+  CheckpointSaver saver(one.trainer.parallel().mesh(), run, {.piece_bytes = 16}, "");
   saver.begin(checkpoint(one));
   for (int i = 0; i < 2; ++i)
     one.trainer.train_step();
