@@ -15,6 +15,7 @@
 #include "dist/pulse.h"
 #include "dist/ran_time.h"
 #include "dist/rank_words.h"
+#include "dist/section_times.h"
 
 namespace vfm::dist {
 namespace {
@@ -255,7 +256,8 @@ std::string Meeting::circle() const {
 std::string Meeting::limit_words() const {
   return fmt::format(
       "within {:.3g} s ({})", limit_.load(),
-      learnt_ ? fmt::format("three times the usual '{}', at least 'train.silent_limit'", what_)
+      learnt_ ? fmt::format("three times the usual '{}', at least {}'train.silent_limit'", what_,
+                            what_ == SectionTimes::kBeside ? "three times " : "")
               : fmt::format("'train.{}_limit'",
                             what_ == "setup" || what_ == "checkpoint" ? what_ : "step"));
 }

@@ -143,6 +143,11 @@ bool CheckpointSaver::agree_on_copies(const nn::ParameterList& parameters) const
   const double parts = GpuSnapshot::memory(*collection_) * world.local_size();
   std::array<double, 1> without = {memory.free < parts + memory.all / 10 ? 1.0 : 0.0};
   world.all_reduce_sum(std::span<double>(without));
+  if (without[0] > 0 && world.rank() == 0)
+    log_info(
+        "{} of {} ranks have no room in their host's memory for the parts that they send: the step "
+        "waits for the copy from the GPU",
+        without[0], world.size());
   return without[0] == 0;
 }
 

@@ -354,9 +354,11 @@ std::string training_words(const Json& cost) {
     line("pinned memory per rank",
          bytes(memory["pinned"]) + " of the host's, for what is offloaded");
   line("checkpoint", bytes(cost["checkpoint_bytes"]));
-  line("snapshot per rank",
-       bytes(memory["snapshot"]) +
-           " of the host's memory, for the checkpoint that is being written; twice in /dev/shm");
+  line(
+      "snapshot per rank",
+      bytes(memory["snapshot"]) +
+          " of the host's memory, for the checkpoint that is being written; twice in /dev/shm, and "
+          "about as much again while ranks on GPUs send each other the parts that they share");
   line("work per step, rank", "of packs like the fullest, with what is recomputed");
   for (const auto& [kind, work] : cost["work_per_step"].items())
     line(fmt::format("  {}", kind).c_str(),
